@@ -707,7 +707,8 @@ def _profile(
             step = step / 2
             there = objective.evaluate(x + step)
         x, at = x + step, there
-    return x, _multiplier(objective, at, i), at.loss
+    spread = identified_inverse(at.hessian, objective.n_models, absolute=objective.absolute)
+    return x, float(spread[i] @ at.gradient / spread[i, i]), at.loss
 
 
 def _held(
@@ -720,12 +721,6 @@ def _held(
     spread = identified_inverse(at.hessian, objective.n_models, absolute=objective.absolute)
     free = np.zeros(len(spread)) if along else -spread @ at.gradient
     return np.asarray(free + spread[i] * (change - free[i]) / spread[i, i])
-
-
-def _multiplier(objective: Objective, at: Evaluation, i: int) -> float:
-    """Return the slope of the profile: how the loss changes with the rating held."""
-    spread = identified_inverse(at.hessian, objective.n_models, absolute=objective.absolute)
-    return float(spread[i] @ at.gradient / spread[i, i])
 
 
 MIN_EFFECTIVE_FOR_CLUSTERS = 2

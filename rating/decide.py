@@ -664,7 +664,20 @@ def gate(data: Comparisons, options: GateOptions) -> Gate:
     """
     between = options.candidate, options.incumbent
     require_both(data.models, between)
-    known = _behind(data, options)
+    ends = [data.models.index(name) for name in (options.candidate, options.incumbent)]
+    is_of_two = np.isin(data.pairs, ends)
+    either = is_of_two.any(axis=1)
+    voters, prompts = (
+        None if column is None else len(np.unique(column[either]))
+        for column in (data.voter, data.prompt)
+    )
+    people, direct = (int(data.votes[rows].sum()) for rows in (either, is_of_two.all(axis=1)))
+    unknown = {
+        "Voters are not known: the interval is too narrow where people voted often.": voters,
+        "Prompts are not known: the interval is too narrow where votes share prompts.": prompts,
+    }
+    warnings = tuple(text for text, count in unknown.items() if count is None)
+    known = unanswered(options, people, direct, voters, prompts, warnings)
     try:
         lead = lead_of(data, between, voters=options.claims == "population")
     except NotIdentifiedError as error:
@@ -741,24 +754,6 @@ def require_both(models: Sequence[str], between: tuple[str, str]) -> None:
         if name not in models:
             some = ", ".join(map(repr, models[:3]))
             raise DataError(f"There are no votes on {name!r}; there are on {some} and others.")
-
-
-def _behind(data: Comparisons, options: GateOptions) -> Gate:
-    """Count what stands behind the lead, and state what the interval does not allow for."""
-    ends = [data.models.index(name) for name in (options.candidate, options.incumbent)]
-    is_of_two = np.isin(data.pairs, ends)
-    either = is_of_two.any(axis=1)
-    voters, prompts = (
-        None if column is None else len(np.unique(column[either]))
-        for column in (data.voter, data.prompt)
-    )
-    people, direct = (int(data.votes[rows].sum()) for rows in (either, is_of_two.all(axis=1)))
-    unknown = {
-        "Voters are not known: the interval is too narrow where people voted often.": voters,
-        "Prompts are not known: the interval is too narrow where votes share prompts.": prompts,
-    }
-    warnings = tuple(text for text, count in unknown.items() if count is None)
-    return unanswered(options, people, direct, voters, prompts, warnings)
 
 
 def unanswered(

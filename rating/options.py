@@ -103,7 +103,16 @@ class RateOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, alone or together."""
-        _check_names(self)
+        allowed: tuple[tuple[str, str | None, Collection[str]], ...] = (
+            ("ties", self.ties, get_args(Ties)),
+            ("both_bad", self.both_bad, get_args(BothBad)),
+            ("interval", self.interval, get_args(Interval)),
+            ("cluster", self.cluster, get_args(Clusters)),
+            ("claims", self.claims, get_args(Claims)),
+        )
+        for name, value, values in allowed:
+            if value is not None and value not in values:
+                raise DataError(f"{name} must be one of {', '.join(values)}, not {value!r}.")
         _check_numbers(self)
         _check_together(self)
         _check_votes_used(self)
@@ -133,7 +142,9 @@ class RateOptions:
             ("anchor", (self.anchor or (None,))[0]),
         ):
             if model is not None and model not in data.models:
-                known = _some(data.models)
+                rest = len(data.models) - 5
+                shown = ", ".join(map(repr, data.models[:5]))
+                known = f"{shown} and {rest} more" if rest > 0 else shown
                 raise DataError(f"The {role} {model!r} has no rating; there are {known}.")
         voters = data.voter is not None or in_parts
         if self.cluster is None:
@@ -155,19 +166,6 @@ class RateOptions:
         if by_voter and by_prompt and self.interval == "sandwich":
             return "both"
         return "voter" if by_voter else "prompt" if by_prompt else "none"
-
-
-def _check_names(options: RateOptions) -> None:
-    allowed: tuple[tuple[str, str | None, Collection[str]], ...] = (
-        ("ties", options.ties, get_args(Ties)),
-        ("both_bad", options.both_bad, get_args(BothBad)),
-        ("interval", options.interval, get_args(Interval)),
-        ("cluster", options.cluster, get_args(Clusters)),
-        ("claims", options.claims, get_args(Claims)),
-    )
-    for name, value, values in allowed:
-        if value is not None and value not in values:
-            raise DataError(f"{name} must be one of {', '.join(values)}, not {value!r}.")
 
 
 def _check_numbers(options: RateOptions) -> None:
@@ -259,9 +257,3 @@ def _check_votes_used(options: RateOptions) -> None:
 
 def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _some(models: tuple[str, ...], at_most: int = 5) -> str:
-    rest = len(models) - at_most
-    shown = ", ".join(map(repr, models[:at_most]))
-    return f"{shown} and {rest} more" if rest > 0 else shown

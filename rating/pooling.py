@@ -488,19 +488,14 @@ def fit_pooled(tree: Tree, tau: Tau, start: Point | None = None) -> Pooled:
             loss, penalty = _loss(tree, at), _penalty(tau, at)
             marginal = -loss - penalty - curvature.log_det / 2
             return Pooled(tree, tau, at, curvature, -loss, marginal)
-        at = _descended(tree, tau, at, step)
+        before = _loss(tree, at) + _penalty(tau, at)
+        new = at
+        for halvings in range(MAX_HALVINGS):
+            new = at.moved(step, 0.5**halvings)
+            if _loss(tree, new) + _penalty(tau, new) <= before + 1e-12 * abs(before):
+                break
+        at = new
     raise ConvergenceError(f"The pooled fit has not converged after {MAX_STEPS} Newton steps.")
-
-
-def _descended(tree: Tree, tau: Tau, at: Point, step: Point) -> Point:
-    """Make a step, halved until it descends: the objective is convex."""
-    before = _loss(tree, at) + _penalty(tau, at)
-    new = at
-    for halvings in range(MAX_HALVINGS):
-        new = at.moved(step, 0.5**halvings)
-        if _loss(tree, new) + _penalty(tau, new) <= before + 1e-12 * abs(before):
-            break
-    return new
 
 
 def _loss(tree: Tree, at: Point) -> float:

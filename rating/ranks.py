@@ -283,7 +283,11 @@ def quasi_standard_errors(variances: Floats) -> QuasiErrors:
     np.fill_diagonal(target, 1.0)
     q = _start(target, off)
     for _ in range(_MAX_STEPS):
-        step = _step(q, target, off)
+        total = np.where(off, q[:, None] + q, 1.0)
+        slope = np.where(off, 1 / total, 0.0)
+        miss = np.where(off, np.log(target) - np.log(total), 0.0)
+        normal = slope**2 + np.diag((slope**2).sum(axis=1))
+        step = np.asarray(np.linalg.lstsq(normal, (slope * miss).sum(axis=1))[0])
         while _misfit(q + step, target, off) > _misfit(q, target, off) + 1e-15:
             step = step / 2
         q = q + step
@@ -302,14 +306,6 @@ def _start(target: Floats, off: Bools) -> Floats:
         return np.asarray(sums / 2)
     q = (sums - sums.sum() / (2 * (k - 1))) / (k - 2)
     return np.asarray(q.clip(min=1e-3 * sums / (k - 1)))
-
-
-def _step(q: Floats, target: Floats, off: Bools) -> Floats:
-    total = np.where(off, q[:, None] + q, 1.0)
-    slope = np.where(off, 1 / total, 0.0)
-    miss = np.where(off, np.log(target) - np.log(total), 0.0)
-    normal = slope**2 + np.diag((slope**2).sum(axis=1))
-    return np.asarray(np.linalg.lstsq(normal, (slope * miss).sum(axis=1))[0])
 
 
 def _misfit(q: Floats, target: Floats, off: Bools) -> float:

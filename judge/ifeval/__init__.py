@@ -75,7 +75,18 @@ def written_in(text: str, language: str) -> bool | None:
         return False
     if script not in common_words():
         return True
-    return _by_common_words(text, script, language)
+    words = Counter(_WORD.findall(text.lower()))
+    points = dict.fromkeys(common_words()[script], 0.0)
+    for word, names in _languages_by_word(script).items():
+        for name in names:
+            points[name] += words[word] / len(names)
+    own = points.pop(language)
+    rival = max(points, key=points.__getitem__)
+    if _is_sure(words, script, language, own) and own >= _LEAD * points[rival]:
+        return True
+    if _is_sure(words, script, rival, points[rival]) and points[rival] >= _LEAD * own:
+        return False
+    return None
 
 
 def language_of(text: str) -> str | None:
@@ -91,7 +102,15 @@ def language_of(text: str) -> str | None:
     """
     script = "LATIN" if text.isascii() else _most_used_script(text)
     if script in common_words():
-        return _by_most_common_words(text, script)
+        weights, words = _weights(script), _WORD.findall(text.lower())
+        points: dict[str, float] = defaultdict(float)
+        for word in words:
+            for name, weight in weights.get(word, ()):
+                points[name] += weight
+        best = max(points, key=points.__getitem__, default="")
+        most = points.pop(best, 0.0)
+        sure = most >= _LEAST_OF_PROMPTS and most >= _LEAST_SHARE * len(words) / 2
+        return best if sure and most >= _LEAD * max(points.values(), default=0.0) else None
     return _OF_SCRIPT.get(script)
 
 
@@ -131,37 +150,10 @@ def _script(character: str) -> str:
     return "KANA" if first in ("HIRAGANA", "KATAKANA") else first
 
 
-def _by_common_words(text: str, script: str, language: str) -> bool | None:
-    words = Counter(_WORD.findall(text.lower()))
-    points = dict.fromkeys(common_words()[script], 0.0)
-    for word, names in _languages_by_word(script).items():
-        for name in names:
-            points[name] += words[word] / len(names)
-    own = points.pop(language)
-    rival = max(points, key=points.__getitem__)
-    if _is_sure(words, script, language, own) and own >= _LEAD * points[rival]:
-        return True
-    if _is_sure(words, script, rival, points[rival]) and points[rival] >= _LEAD * own:
-        return False
-    return None
-
-
 def _most_used_script(text: str) -> str:
     letters = _letters(text)
     script, count = letters.most_common(1)[0] if letters else ("", 0)
     return script if count >= _MAIN_SHARE * letters.total() else ""
-
-
-def _by_most_common_words(text: str, script: str) -> str | None:
-    weights, words = _weights(script), _WORD.findall(text.lower())
-    points: dict[str, float] = defaultdict(float)
-    for word in words:
-        for name, weight in weights.get(word, ()):
-            points[name] += weight
-    best = max(points, key=points.__getitem__, default="")
-    most = points.pop(best, 0.0)
-    sure = most >= _LEAST_OF_PROMPTS and most >= _LEAST_SHARE * len(words) / 2
-    return best if sure and most >= _LEAD * max(points.values(), default=0.0) else None
 
 
 @cache

@@ -609,7 +609,11 @@ def _linked(texts: Sequence[str], signatures: NDArray[np.uint32]) -> Ints:
         keys = np.setdiff1d(keys, refused, assume_unique=True)
         keys = keys[group[keys // n] != group[keys % n]]
         pairs = np.column_stack([keys // n, keys % n])
-        fits = _estimated(signatures, pairs) >= WORTH_A_LOOK
+        estimates = np.empty(len(pairs))
+        for start in range(0, len(pairs), _AT_ONCE):
+            one, other = signatures[pairs[start : start + _AT_ONCE].T]
+            estimates[start : start + _AT_ONCE] = (one == other).mean(axis=1)
+        fits = estimates >= WORTH_A_LOOK
         fits[fits] = _jaccard(texts, pairs[fits]) >= ALIKE
         alike, refused = np.append(alike, keys[fits]), np.append(refused, keys[~fits])
         links = np.ones(len(alike), dtype=bool), (alike // n, alike % n)
@@ -635,15 +639,6 @@ def _candidates(band: NDArray[np.uint32]) -> Ints:
     firsts = np.searchsorted(ordered, ordered[same])
     pairs = [order[before] * len(band) + order[same] for before in (same - 1, firsts)]
     return _once(np.concatenate(pairs))
-
-
-def _estimated(signatures: NDArray[np.uint32], pairs: Ints) -> Floats:
-    """Return the share of permutations under which two texts have the same smallest hash."""
-    estimates = np.empty(len(pairs))
-    for start in range(0, len(pairs), _AT_ONCE):
-        one, other = signatures[pairs[start : start + _AT_ONCE].T]
-        estimates[start : start + _AT_ONCE] = (one == other).mean(axis=1)
-    return estimates
 
 
 def _jaccard(texts: Sequence[str], pairs: Ints) -> Floats:

@@ -416,7 +416,8 @@ def read_safety(path: Path) -> SafetyTable:
     source: dict[str, Path] = {}
     for file in files:
         content = parsed(read_text(file), repr(str(file)))
-        judges.append(_judge(content))
+        judge = content.get("judge") if isinstance(content, dict) else None
+        judges.append(judge if isinstance(judge, str) and judge.strip() else None)
         for rate in _rates(file, content):
             if source.setdefault(rate.model, file) != file:
                 msg = (
@@ -429,11 +430,6 @@ def read_safety(path: Path) -> SafetyTable:
         msg = f"{str(path)!r} holds no rates. Write some with: arena safety PACK --out FILE.json"
         raise DataError(msg)
     return SafetyTable(rates, tuple(judges))
-
-
-def _judge(content: object) -> str | None:
-    judge = content.get("judge") if isinstance(content, dict) else None
-    return judge if isinstance(judge, str) and judge.strip() else None
 
 
 def _rates(file: Path, content: object) -> Iterator[Rate]:

@@ -241,7 +241,9 @@ def tag(prompts: Sequence[str]) -> dict[str, Label]:
     """
     whole = "\n\n".join(prompts)
     shown = shown_part(whole)
-    text = _text(shown)
+    small = shown.lower().replace("’", "'")
+    words = _WORD.findall(small)
+    text = _Text(small, words, frozenset(words))
     has = _kinds(text)
     constraints = instructions_in(text.text)
     met = _criteria(text, has)
@@ -298,12 +300,6 @@ def _criteria(text: _Text, has: Mapping[str, bool]) -> tuple[str, ...]:
 def shown_part(text: str) -> str:
     """Give a text without the middle of a long one."""
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text[-TAIL:]}"
-
-
-def _text(shown: str) -> _Text:
-    small = shown.lower().replace("’", "'")
-    words = _WORD.findall(small)
-    return _Text(small, words, frozenset(words))
 
 
 def _yes(holds: bool) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judge.ifeval import common_words
 from judge.labels.taggers import shown_part
 from rating.errors import DataError
-from rating.typing import Bools, Floats, Ints
+from rating.typing import Floats, Ints
 
 LEAST = 50
 """Different prompts with words, below which nothing is learnt."""
@@ -431,14 +431,6 @@ class _Tree:
         inside = part == number
         if stability < STABLE or not _reaches(self._gates, self._people[inside]):
             return None
-        words = self._title(part, inside)
-        if not words:
-            return None
-        self.topics.append(Topic(words, parent, float(stability)))
-        return len(self.topics) - 1
-
-    def _title(self, part: Ints, inside: Bools) -> tuple[str, ...]:
-        """Give the terms with the highest c-TF-IDF that enough people use within the topic."""
         here = self._counts[inside]
         often = np.asarray(here.sum(axis=0)).ravel()
         everywhere = np.asarray(self._counts.sum(axis=0)).ravel()
@@ -446,7 +438,11 @@ class _Tree:
         scores = often / max(1.0, often.sum()) * np.log1p(a_class / np.maximum(everywhere, 1))
         scores[_users(here, self._people[inside]) < self._gates.voters] = 0
         best = np.argsort(-scores, kind="stable")[:TITLE_WORDS]
-        return tuple(self._terms[best[scores[best] > 0]].tolist())
+        words = tuple(self._terms[best[scores[best] > 0]].tolist())
+        if not words:
+            return None
+        self.topics.append(Topic(words, parent, float(stability)))
+        return len(self.topics) - 1
 
 
 def _reaches(gates: Gates, people: Ints) -> bool:

@@ -534,7 +534,12 @@ class FileMethod:
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return what a reply says, in the sides as shown, or why it says nothing."""
         if self.grammar.name == "label_probability":
-            return _weighted(reply, self.grammar.labels)
+            if reply.finish_reason == FILTERED:
+                return FailureClass.REFUSAL
+            if reply.logprobs is None:
+                return FailureClass.NO_LOGPROBS
+            share = label_probability(answer_tokens(reply.logprobs), self.grammar.labels)
+            return FailureClass.UNPARSED if share is None else Preference(share)
         n_items = len(_checklist_of(case, self.checklists)) if self.by_checklist else 0
         return read_text(
             reply,
@@ -580,7 +585,10 @@ class FileMethod:
             case "rubric":
                 return self.rubric
             case _:
-                return self._checklist(case)
+                items = _checklist_of(case, self.checklists)
+                if self.grammar.name != "answers":
+                    return "\n".join(f"- {item}" for item in items)
+                return "\n".join(f"{number}. {item}" for number, item in enumerate(items, start=1))
 
     def _reference(self, case: Case) -> str | None:
         if case.reference is None and "reference" not in self.template.given:
@@ -589,12 +597,6 @@ class FileMethod:
                 f"{case.prompt[-1].content[:60]!r}: give it in a column 'reference'."
             )
         return case.reference
-
-    def _checklist(self, case: Case) -> str:
-        items = _checklist_of(case, self.checklists)
-        if self.grammar.name != "answers":
-            return "\n".join(f"- {item}" for item in items)
-        return "\n".join(f"{number}. {item}" for number, item in enumerate(items, start=1))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the file's values, and the hash of its words, as plain values for JSON."""
@@ -605,15 +607,6 @@ class FileMethod:
 def _answers(case: Case) -> Turns:
     """Give the answers of side A to all turns, where the user's turns are shown by themselves."""
     return tuple(turn for turn in dialogue(case) if turn[0] in ("earlier answer", "answer"))
-
-
-def _weighted(reply: Reply, labels: tuple[str, str]) -> Reading | FailureClass:
-    if reply.finish_reason == FILTERED:
-        return FailureClass.REFUSAL
-    if reply.logprobs is None:
-        return FailureClass.NO_LOGPROBS
-    share = label_probability(answer_tokens(reply.logprobs), labels)
-    return FailureClass.UNPARSED if share is None else Preference(share)
 
 
 ENDING = ".toml"

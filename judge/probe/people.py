@@ -123,7 +123,11 @@ def rated_pairs(scores: Floats, ratings: Floats, prompt: Ints, drawn: Floats) ->
     ``P(agree) - P(disagree)``, a tie of the scores being neither: twice the share that agree, a
     tie counting half, less one.
     """
-    first, second = _pairs_within(prompt)
+    order = np.argsort(prompt, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(prompt))[:-1])
+    pairs = [np.stack(np.triu_indices(len(one), 1)) for one in rows]
+    both = np.hstack([one[pair] for one, pair in zip(rows, pairs, strict=True)])
+    first, second = both[0], both[1]
     votes = np.sign(ratings[first] - ratings[second])
     verdict = compare(scores[first], scores[second])
     return net_agreement(verdict, np.column_stack([votes > 0, votes < 0]), prompt[first], drawn)
@@ -161,15 +165,6 @@ def _ranks(values: Floats, weights: Floats) -> Floats:
     above = np.cumsum(weights[:, order], axis=1)[:, ends]
     below = np.hstack([np.zeros((len(weights), 1)), above[:, :-1]])
     return np.asarray(((below + above) / 2)[:, group])
-
-
-def _pairs_within(prompt: Ints) -> tuple[Ints, Ints]:
-    """Return the rows of every pair of one prompt."""
-    order = np.argsort(prompt, kind="stable")
-    rows = np.split(order, np.cumsum(np.bincount(prompt))[:-1])
-    pairs = [np.stack(np.triu_indices(len(one), 1)) for one in rows]
-    both = np.hstack([one[pair] for one, pair in zip(rows, pairs, strict=True)])
-    return both[0], both[1]
 
 
 NO_CEILING = "Human–human agreement is unknown here: no pair has single votes of two people."

@@ -522,7 +522,15 @@ class Stream:
         more = self._carriage_return + visible(more, LINES)
         self._carriage_return = "\r" if more.endswith("\r") else ""
         self._tail += more.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
-        self._examine()
+        *lines, last = self._tail[self._examined :].split("\n")
+        for line in lines:
+            self._due |= self._may_begin_a_block(line)
+            self._after_blank = not line.strip()
+            self._examined += len(line) + 1
+            self._line_begun = False
+        if not self._line_begun and not _UNDECIDED.match(last):
+            self._line_begun = True
+            self._due |= self._may_begin_a_block(last)
         changed: list[Block] = []
         if self._due and len(self._tail) >= TRIAL_GROWTH * self._tried:
             changed = self._take_final()
@@ -533,18 +541,6 @@ class Stream:
         self._tail += self._carriage_return.replace("\r", "\n")
         self._carriage_return = ""
         return self._take(_top_level(self._tail, self._environment), len(self._tail))
-
-    def _examine(self) -> None:
-        """Look at the new lines for one that may begin a block."""
-        *lines, last = self._tail[self._examined :].split("\n")
-        for line in lines:
-            self._due |= self._may_begin_a_block(line)
-            self._after_blank = not line.strip()
-            self._examined += len(line) + 1
-            self._line_begun = False
-        if not self._line_begun and not _UNDECIDED.match(last):
-            self._line_begun = True
-            self._due |= self._may_begin_a_block(last)
 
     def _may_begin_a_block(self, line: str) -> bool:
         if not line.strip():

@@ -216,6 +216,8 @@ def scores_page(scored: Scored, made: date) -> Page:
     figures = tuple(
         figure for name in scored.columns if (figure := _figure(scored, name)) is not None
     )
+    words = ["arena", "study", "scores", *scored.asked, *scored.options.words()]
+    words += ["--top", str(scored.n_top)] if scored.n_top != TOP else []
     return Page(
         title="External scores and people's ratings",
         opening=SCORES_OPENING,
@@ -229,7 +231,7 @@ def scores_page(scored: Scored, made: date) -> Page:
         sections=(
             *((Section("Model by model", figures=figures),) if figures else ()),
             Section("Limits", points=(*foremost(scored.on_data), *SCORES_LIMITS)),
-            Section("Reproduce this report", code=_scores_command(scored)),
+            Section("Reproduce this report", code=shlex.join([*words, "--out", SCORES_NAME])),
         ),
         made=made,
         version=__version__,
@@ -364,13 +366,6 @@ def _scores_rows(scored: Scored) -> Iterator[dict[str, Any]]:
         for kind in FIGURES:
             ends = {end: one[kind][end] for end in ("value", "lower", "upper")}
             yield {"score": name, "figure": kind, **ends, "n": one["n"]}
-
-
-def _scores_command(scored: Scored) -> str:
-    """Write the command that makes this report."""
-    words = ["arena", "study", "scores", *scored.asked, *scored.options.words()]
-    words += ["--top", str(scored.n_top)] if scored.n_top != TOP else []
-    return shlex.join([*words, "--out", SCORES_NAME])
 
 
 def _share(value: float | None) -> str:

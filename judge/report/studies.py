@@ -705,10 +705,15 @@ def write_panel(panel: Panel, folder: Path, made: date) -> Path:
 
 def panel_page(panel: Panel, made: date) -> Page:
     """Say all that the report says, in its order."""
+    words = ["arena", "study", "panel", *(str(files.paths[0]) for files in panel.verdicts)]
+    words += ["--votes", str(panel.votes)] if panel.by_people else []
+    words += panel.options.words()
+    sources = [source for source in (*panel.verdicts, panel.votes) if isinstance(source, Files)]
+    words += dict.fromkeys(word for files in sources for word in option_words(files))
     sections = [
         *_heat(panel),
         Section("Limits", points=tuple(_panel_limits(panel))),
-        Section("Reproduce this report", code=_panel_command(panel)),
+        Section("Reproduce this report", code=shlex.join([*words, "--out", PANEL_NAME])),
     ]
     page = Page(
         title="How many independent judges is this panel worth?",
@@ -894,16 +899,6 @@ def _panel_rows(panel: Panel) -> Iterator[dict[str, Any]]:
 
 def _row(part: str, name: str, other: str, figure: Estimate) -> dict[str, Any]:
     return {"part": part, "name": name, "other": other} | figure.to_dict()
-
-
-def _panel_command(panel: Panel) -> str:
-    """Write the command that makes this report."""
-    words = ["arena", "study", "panel", *(str(files.paths[0]) for files in panel.verdicts)]
-    words += ["--votes", str(panel.votes)] if panel.by_people else []
-    words += panel.options.words()
-    sources = [source for source in (*panel.verdicts, panel.votes) if isinstance(source, Files)]
-    words += dict.fromkeys(word for files in sources for word in option_words(files))
-    return shlex.join([*words, "--out", PANEL_NAME])
 
 
 TRUTH_NAME = "truth"

@@ -617,7 +617,10 @@ def calibration(items: Items, people: Labels, judge: Labels, draws: Draws) -> Ca
     cases = _cases(items, people, judge)
     if not cases.votes.sum():
         raise NotIdentifiedError("No verdict with a probability has a vote on the same item.")
-    stats = _by_bin(cases)
+    at = np.minimum((2 * N_BINS * (cases.probability - 0.5)).astype(int), N_BINS - 1)
+    within = (at[:, None] == np.arange(N_BINS)).astype(np.float64)
+    parts = [within * cases.probability[:, None], within * cases.score[:, None], within]
+    stats = _sums(cases, np.hstack(parts))
     drawn = drawn_sums(stats, draws.rounds if len(stats) >= 2 else 0, draws.rng)
     on_others = _mapped_on_other_prompts(cases, draws.rng)
     briers = [_brier(cases, mapped, draws) for mapped in (cases.probability, *on_others)]
@@ -661,14 +664,6 @@ def _sums(cases: _Cases, values: Floats) -> Floats:
     """Sum values of each pair, shape (n_cases, k), over prompts."""
     known, place = np.unique(cases.prompt, return_inverse=True)
     return sums_within(place, values * cases.votes[:, None], len(known))
-
-
-def _by_bin(cases: _Cases) -> Floats:
-    """Sum probabilities, scores and pairs by prompt and bin, shape (n_prompts, 3 bins)."""
-    at = np.minimum((2 * N_BINS * (cases.probability - 0.5)).astype(int), N_BINS - 1)
-    within = (at[:, None] == np.arange(N_BINS)).astype(np.float64)
-    parts = [within * cases.probability[:, None], within * cases.score[:, None], within]
-    return _sums(cases, np.hstack(parts))
 
 
 def _curve(stats: Floats, drawn: Floats, level: float) -> tuple[tuple[float, Estimate], ...]:

@@ -531,21 +531,17 @@ def _random(items: Items, votes: Labels, verdicts: Labels, options: StudyOptions
         for ties in (False, True)
     )
     coin = random_agreement(ties=False)
+    value, lower, upper = (
+        None if end is None else end - coin
+        for end in (without_ties.value, without_ties.lower, without_ties.upper)
+    )
     return Rule(
         RANDOM,
         agreement=Estimate(coin, None, None, without_ties.n),
         with_ties=Estimate(random_agreement(ties=True), None, None, with_ties.n),
-        lead=_less(without_ties, coin),
+        lead=Estimate(value, lower, upper, without_ties.n),
         followed=None,
     )
-
-
-def _less(estimate: Estimate, by: float) -> Estimate:
-    value, lower, upper = (
-        None if end is None else end - by
-        for end in (estimate.value, estimate.lower, estimate.upper)
-    )
-    return Estimate(value, lower, upper, estimate.n)
 
 
 def larger(items: Items, feature: str) -> Labels:

@@ -161,10 +161,6 @@ def _cells(axes: "Axes", grid: _Grid, theme: Theme) -> None:
         axes.imshow(colours, extent=(0, n, n, 0), interpolation="none", aspect="auto")
         axes.set(xlim=(0, n), ylim=(n, 0))
         return
-    _rectangles(axes, grid, colours, theme)
-
-
-def _rectangles(axes: "Axes", grid: _Grid, colours: Floats, theme: Theme) -> None:
     from matplotlib.collections import PolyCollection
 
     met = grid.votes > 0

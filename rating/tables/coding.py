@@ -484,7 +484,12 @@ def _winner(
     free = [name for name in samples if name not in taken and not _of_one_side(name, tokens)]
     ways = {}
     for name in [roles["winner"]] if "winner" in roles else free:
-        by_name = _by_name(samples, name, sides)
+        rows = zip(samples[name], *(samples[side] for side in sides), strict=True)
+        given = [row for row in rows if row[0]]
+        others = {row[0] for row in given if row[0] not in row[1:]}
+        read = {label: _even(label) for label in sorted(others)}
+        is_named = len(others) < len({row[0] for row in given}) and all(read.values())
+        by_name = [{label: own for label, own in read.items() if label != own}] if is_named else []
         ways[name] = by_name or _by_label(samples[name], tokens[name], words)
     fits = [name for name in ways if ways[name]]
     marks = {*WINNERS, *LOSERS}
@@ -496,16 +501,6 @@ def _of_one_side(name: str, tokens: Mapping[str, list[str]]) -> bool:
     """Whether another column has the same name for the other side, such as score_a and score_b."""
     one = tokens[name]
     return any(_side_words(one, other) or _side_words(other, one) for other in tokens.values())
-
-
-def _by_name(samples: Samples, name: str, sides: Sequence[str]) -> list[Labels]:
-    """Read a column that names one of the two models of its row, or no winner."""
-    rows = zip(samples[name], *(samples[side] for side in sides), strict=True)
-    given = [row for row in rows if row[0]]
-    others = {row[0] for row in given if row[0] not in row[1:]}
-    read = {label: _even(label) for label in sorted(others)}
-    is_named = len(others) < len({row[0] for row in given}) and all(read.values())
-    return [{label: own for label, own in read.items() if label != own}] if is_named else []
 
 
 def _even(label: str) -> str:
