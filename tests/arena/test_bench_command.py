@@ -363,7 +363,7 @@ def test_what_standing_first_is_worth_comes_with_an_interval_over_prompts(
     assert "Standing first" not in command("bench", "bench.toml").stdout
     shown = " ".join(command("bench", "bench.toml", "--swap-share", "0.6").stdout.split())
     sentence = re.search(
-        r"Position effect of being shown first: (\S+) \((\S+) to (\S+)\) wins, from", shown
+        r"Effect of being shown first: (\S+) \((\S+) to (\S+)\) wins, from", shown
     )
     assert sentence is not None
     effect, lower, upper = map(float, sentence.groups())

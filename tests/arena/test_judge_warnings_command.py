@@ -141,7 +141,7 @@ def test_a_share_in_both_orders_corrects_the_others(command: Command, folder: Pa
     words = ("--swap-share", "0.5", "--seed", "a seed of the test")
     result = run(command, leaning, "alpaca_eval_verbal", *words)
     assert result.returncode == 0
-    assert "Standing first is worth +0.250 ± 0.000" in result.stdout
+    assert "Position effect of being shown first: +0.250 ± 0.000" in result.stdout
     outcome = rows(folder)
     both = {row["battle_id"] for row in outcome if row["order"] == "both"}
     once = [row for row in outcome if row["battle_id"] not in both]

@@ -206,8 +206,8 @@ def test_a_bad_row_is_quoted_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--repeats", ".9"], "--repeats 0.9 is not a share"),
-        (["--pilot", "3"], "--pilot 3 leaves nothing of 3 items"),
+        (["--repeats", ".9"], "--repeats 0.9 is not from 0 to 0.5"),
+        (["--pilot", "3"], "--pilot 3 leaves none of 3 items"),
         (["--until", "2"], "--until 2 is not a half-width"),
         (["--pass", ".5"], "give both --qualification and --pass"),
         (["--gold", "{items}"], "There is no column 'gold'"),
@@ -226,7 +226,7 @@ def test_options_that_cannot_be_are_refused(
 def test_names_are_plain_and_new(tmp_path: Path, database: str) -> None:
     items = write(tmp_path / "items.jsonl", pairs(1))
     also = ["--items", items, "--raters-per-item", "1", "--database", database]
-    assert "cannot be called '../x'" in invoke(["study", "create", "../x", *also]).stderr
+    assert "'../x' is not a name for a study" in invoke(["study", "create", "../x", *also]).stderr
     invoke(["study", "create", "s", *also])
     assert "There is a study 's' already" in invoke(["study", "create", "s", *also]).stderr
     shown = invoke(["study", "status", "t", "--database", database])

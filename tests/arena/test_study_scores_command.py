@@ -266,4 +266,4 @@ def test_a_board_or_a_table_is_named_and_not_both(
 ) -> None:
     good(tmp_path)
     votes(tmp_path, n=300)
-    refused(arena("study", "scores", "scores.csv", *words), "one of the two")
+    refused(arena("study", "scores", "scores.csv", *words), "not both")
