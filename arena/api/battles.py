@@ -538,20 +538,20 @@ def battles_router(parts: Parts) -> APIRouter:
         Where the arena asks before it shows the names, this reveals the models, also if nothing
         is remarked.
         """
-        return await battles.remark(battle_id, voter, _remarks(body))
+        return await battles.remark(
+            battle_id,
+            voter,
+            Remarks(
+                reasons_a=in_order(body.reasons_a),
+                reasons_b=in_order(body.reasons_b),
+                comment=storable(body.comment.strip()),
+                confidence=body.confidence,
+                intent=body.intent,
+            ),
+        )
 
     router.routes[:0] = begin.routes
     return router
-
-
-def _remarks(body: RemarksBody) -> Remarks:
-    return Remarks(
-        reasons_a=in_order(body.reasons_a),
-        reasons_b=in_order(body.reasons_b),
-        comment=storable(body.comment.strip()),
-        confidence=body.confidence,
-        intent=body.intent,
-    )
 
 
 def _add_html(body: BattleBody) -> None:

@@ -309,15 +309,10 @@ def past_battles(session: Session, owner: str, asked_since: datetime) -> list[Pa
             known,
             current_state(BattleState(fought.state), Mode(fought.mode), asked, asked_since),
             cuts,
-            withheld=_waits(remarked),
+            withheld=(remarked is not None and remarked.updated is None),
         )
         for fought, prompt, asked, vote, remarked in rows
     ]
-
-
-def _waits(remarked: VoteRemarkRow | None) -> bool:
-    """Return whether the names of a vote are withheld until something is remarked."""
-    return remarked is not None and remarked.updated is None
 
 
 def had_gold(session: Session, owner: str, prompt_id: str) -> bool:
@@ -399,20 +394,13 @@ def _cuts(session: Session, owner: str) -> dict[tuple[int | None, str], Cut]:
     return {(row.battle_id, row.side): cut for row, cut in zip(rows, cuts, strict=True) if cut}
 
 
-def _votes() -> Any:
-    """Return a query for votes, with their battles and first prompts."""
+def _counted(policy: Policy) -> Any:
+    """Return a query for votes that others may read, and `Policy.why_not` does not exclude."""
     return (
         select(VoteRow, BattleRow, TurnRow.prompt)
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .where(TurnRow.turn == 1)
-    )
-
-
-def _counted(policy: Policy) -> Any:
-    """Return a query for votes that others may read, and `Policy.why_not` does not exclude."""
-    return (
-        _votes()
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(
             is_counted(policy),
