@@ -38,7 +38,7 @@ from arena.boards.leaderboard import Leaderboard, make_board
 from arena.domain.battle import VOTE_WITHIN, BattleState
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, Choice
-from arena.store import blocks, chain, kept_boards, log
+from arena.store import chain, kept_boards, log
 from arena.store.engine import opened, sqlite_file
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -351,9 +351,9 @@ def _make(url: str) -> None:
         stage.ends("blocks of all votes")
         records = store.read(log.model_records, _now() - VOTE_WITHIN, DEFAULT.kinds)
         stage.ends("how battles ended")
-        columns = store.read(blocks.coded, DEFAULT)
+        state, columns = store.read(kept_boards.votes, DEFAULT)
         stage.ends("votes read")
-        made = make_board(columns, records, DEFAULT, "benchmark", _now())
+        made = make_board(columns, records, DEFAULT, state, _now())
         stage.ends("board made of them")
         print(f"{made.votes:,} votes by {made.voters:,} people count, memory {stage.memory}")
         *_, past = History().read(columns, _now())

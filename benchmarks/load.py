@@ -137,7 +137,7 @@ def _written(session: Session, voter: Voter, models: Roster, rules: Rules, now: 
     new = blind_battle(
         voter, "Go", draw, rules, now, sampler=rules.sampler, prompt_set="recorded", prompt_id="0"
     )
-    battles.open_battle(session, new, None)
+    battles.open_battle(session, new)
     ends = {
         AnswerKey(1, side, 1): AnswerOutcome(text="So.", status=AnswerStatus.COMPLETE)
         for side in Side

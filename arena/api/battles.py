@@ -573,7 +573,14 @@ def battles_router(parts: Parts, view: Callable[..., Awaitable[str]]) -> APIRout
         Where the arena asks before it shows the names, this reveals the models, also if nothing
         is remarked.
         """
-        snapshot = await battles.remark(battle_id, voter, _remarks(body))
+        remarks = Remarks(
+            reasons_a=in_order(body.reasons_a),
+            reasons_b=in_order(body.reasons_b),
+            comment=storable(body.comment.strip()),
+            confidence=body.confidence,
+            intent=body.intent,
+        )
+        snapshot = await battles.remark(battle_id, voter, remarks)
         answer = RemarkedBody.model_validate(snapshot)
         if show:
             answer.vote.html = await show(snapshot)
@@ -581,16 +588,6 @@ def battles_router(parts: Parts, view: Callable[..., Awaitable[str]]) -> APIRout
 
     router.routes[:0] = begin.routes
     return router
-
-
-def _remarks(body: RemarksBody) -> Remarks:
-    return Remarks(
-        reasons_a=in_order(body.reasons_a),
-        reasons_b=in_order(body.reasons_b),
-        comment=storable(body.comment.strip()),
-        confidence=body.confidence,
-        intent=body.intent,
-    )
 
 
 async def _for_page(snapshot: Snapshot, show: _Show) -> BattleBody:

@@ -408,26 +408,19 @@ class Requests:
                 status = 500 if status == LEFT else status
                 raise
             finally:
-                self._note(scope, status, time.monotonic() - began)
-
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = _template(scope)
-        self.observe(route, status, seconds)
-        fields: dict[str, object] = {
-            "method": scope["method"],
-            "route": route,
-            "status": status,
-            "seconds": round(seconds, 4),
-        }
-        if battle := scope.get("path_params", {}).get("battle_id"):
-            fields["battle"] = battle
-        logger.log(_level(route, status), "Request", extra=fields)
-
-
-def _template(scope: Scope) -> str:
-    """Give the path as the route spells it; what no route of ours knows has no name."""
-    path = getattr(scope.get("route"), "path", None)
-    return str(path) if path else "other"
+                seconds = time.monotonic() - began
+                path = getattr(scope.get("route"), "path", None)
+                route = str(path) if path else "other"
+                self.observe(route, status, seconds)
+                fields: dict[str, object] = {
+                    "method": scope["method"],
+                    "route": route,
+                    "status": status,
+                    "seconds": round(seconds, 4),
+                }
+                if battle := scope.get("path_params", {}).get("battle_id"):
+                    fields["battle"] = battle
+                logger.log(_level(route, status), "Request", extra=fields)
 
 
 def _level(route: str, status: int) -> int:

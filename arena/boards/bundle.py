@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from arena.boards.evaluation import calls_of, card_of, code_hash
 from arena.boards.export import Row, export_votes
 from arena.boards.fitted import OPTIONS
-from arena.boards.leaderboard import make_board, on_held, version_of
+from arena.boards.leaderboard import make_board
 from arena.boards.record_file import POLICY, read_votes
 from arena.domain.board_view import Board, ModelRecord, rows_of
 from arena.domain.model import Kind, Release
@@ -279,10 +279,8 @@ def publish(
                 columns,
                 [record for record in records if record.id not in hidden],
                 policy,
-                version_of(state, enough),
+                state,
                 now,
-                held=on_held(state.held),
-                entrants=state.entrants,
                 enough=enough,
             )
             models = [row.model for row in board.rows]
@@ -751,21 +749,23 @@ class _Check:
 def _rated(claims: _Claims, votes: Sequence[Row]) -> Board:
     """Make the board of votes; what they do not say of its models is as the bundle says it."""
     manifest = claims.manifest
-    columns = _coded_log(votes)
+    moments = [row["ts"].replace(tzinfo=UTC) if row["ts"] else NEVER for row in votes]
+    columns = LoggedVotes(
+        texts={r: coded_list([row[name] for row in votes]) for r, name in COLUMN_OF.items()},
+        created=np.array([microseconds(moment) for moment in moments], dtype=np.int64),
+    )
     named = [one.model_dump() for one in (*claims.board.waiting, *claims.board.ratings)]
     known = {one["model"]: _record(one) for one in named}
     voted_on = {name for side in LOGGED_SIDES for name in columns.texts[side].names} - {*known}
-    return make_board(
+    board = make_board(
         columns,
         [*known.values(), *(_record({"model": one}) for one in sorted(voted_on))],
         POLICY[manifest.policy],
-        version_of(manifest.state, manifest.listed_after).removesuffix(__version__)
-        + manifest.arena,
+        manifest.state,
         datetime.fromisoformat(manifest.made),
-        held=on_held(manifest.state.held),
-        entrants=manifest.state.entrants,
         enough=manifest.listed_after,
     )
+    return replace(board, version=board.version.removesuffix(__version__) + manifest.arena)
 
 
 def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Checked) -> str:
@@ -775,7 +775,18 @@ def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Chec
         for row in votes
         if row["left_out"] is None and row["winner"] is not None
     )
-    calls = {row.model: _unknown_call(row.model) for row in board.rows}
+    calls = {
+        row.model: ModelCall(
+            id=row.model,
+            name=row.model,
+            kind=Kind.MODEL,
+            versions=0,
+            system_prompt=None,
+            decoding={},
+            tools=(),
+        )
+        for row in board.rows
+    }
     right = card_of(
         board,
         facts,
@@ -788,15 +799,6 @@ def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Chec
         code=card.interpretation.code,
     )
     return _card_text(right)
-
-
-def _coded_log(votes: Sequence[Row]) -> LoggedVotes:
-    """Give the votes of an export as a board is made of them."""
-    moments = [row["ts"].replace(tzinfo=UTC) if row["ts"] else NEVER for row in votes]
-    return LoggedVotes(
-        texts={r: coded_list([row[name] for row in votes]) for r, name in COLUMN_OF.items()},
-        created=np.array([microseconds(moment) for moment in moments], dtype=np.int64),
-    )
 
 
 def _differences(given: object, right: object, place: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -854,16 +856,4 @@ def _record(row: Mapping[str, Any]) -> ModelRecord:
         abandoned=0,
         price_per_1000=row.get("price_per_1000"),
         median_s=row.get("median_s"),
-    )
-
-
-def _unknown_call(model: str) -> ModelCall:
-    return ModelCall(
-        id=model,
-        name=model,
-        kind=Kind.MODEL,
-        versions=0,
-        system_prompt=None,
-        decoding={},
-        tools=(),
     )

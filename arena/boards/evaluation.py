@@ -278,13 +278,12 @@ def _call(asked: Asked | None) -> dict[str, Any]:
     tools = parameters.pop("tools", ())
     return {
         "system_prompt": "" if has_none else asked.system_prompt,
-        "decoding": {name: _parameter(name, value) for name, value in parameters.items()},
+        "decoding": {
+            name: (json.dumps(value, ensure_ascii=False)[:LONGEST] if name in HARMLESS else "")
+            for name, value in parameters.items()
+        },
         "tools": tuple(map(_tool, tools if isinstance(tools, list) else ())),
     }
-
-
-def _parameter(name: str, value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)[:LONGEST] if name in HARMLESS else ""
 
 
 def _tool(tool: object) -> str:

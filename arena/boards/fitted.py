@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock_time
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -383,72 +383,63 @@ def on_otherwise(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Families:
-    """Variants of one producer that the votes are about, and what that does to their ratings.
+def with_families(
+    rows: Sequence[BoardRow],
+    entrants: Mapping[str, Entrant],
+    data: Comparisons,
+    inference: Inference,
+) -> tuple[BoardRow, ...]:
+    """Say of each rated model of which producer's variants it is, and what that does to it.
 
-    Attributes
+    Parameters
     ----------
-    tested : mapping of str to list of str
-        Models with a counted vote, by the name of the family.
+    data : Comparisons
+        All counted votes: a variant was tested if it is on a side of one.
     """
-
-    entrants: Mapping[str, Entrant]
-    tested: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def of(cls, entrants: Mapping[str, Entrant], data: Comparisons) -> Self:
-        """Put the models that have votes into their families."""
-        tested = defaultdict(list)
-        for model, votes in zip(data.models, data.votes_per_model().tolist(), strict=True):
-            family = entrants.get(model, Entrant()).family
-            if family and votes:
-                tested[family].append(model)
-        return cls(entrants, tested)
-
-    def marked(self, rows: Sequence[BoardRow], inference: Inference) -> tuple[BoardRow, ...]:
-        """Say of each rated model which family it is of, and what that does to its rating."""
-        marked = {row.model: row for row in rows}
-        for family, tested in self.tested.items():
-            named = [m for m in tested if self.entrants[m].release is Release.RELEASED]
-            rated = [marked[model] for model in named if model in marked]
-            if rated:
-                marked |= {row.model: row for row in self._marks(family, rated, inference)}
-        return tuple(marked[row.model] for row in rows)
-
-    def _marks(
-        self, family: str, rated: Sequence[BoardRow], inference: Inference
-    ) -> Iterator[BoardRow]:
-        n = len(self.tested[family])
-        covariance = _covariance(inference, [row.model for row in rated])
+    tested = defaultdict(list)
+    for model, votes in zip(data.models, data.votes_per_model().tolist(), strict=True):
+        family = entrants.get(model, Entrant()).family
+        if family and votes:
+            tested[family].append(model)
+    marked = {row.model: row for row in rows}
+    for family, models in tested.items():
+        named = [model for model in models if entrants[model].release is Release.RELEASED]
+        rated = [marked[model] for model in named if model in marked]
+        if not rated:
+            continue
+        n, covariance = len(models), _covariance(inference, [row.model for row in rated])
         best = max(rated, key=lambda row: (row.stage is not Stage.RETIRED, row.rating))
         best_of = None
         if n > 1 and np.isfinite(covariance).all():
             taken = selection_inflation(standard_error_apart(covariance), n)
             best_of = best.rating - POINTS_PER_NAT * taken
-        declared = self._declared(rated, covariance)
+        declared = _declared(rated, entrants, covariance)
         for row in rated:
-            yield replace(
+            marked[row.model] = replace(
                 row,
                 family=family,
                 variants=n,
                 best_of=best_of if row is best else None,
                 declared=declared.get(row.model),
             )
+    return tuple(marked[row.model] for row in rows)
 
-    def _declared(self, rated: Sequence[BoardRow], covariance: Floats) -> dict[str, float]:
-        """Put the variants that have a declared place into that order, in points."""
-        places = [self.entrants[row.model].declared_order for row in rated]
-        known = np.array([place is not None for place in places], dtype=bool)
-        if known.sum() < 2 or not np.isfinite(covariance).all():
-            return {}
-        points = np.array([row.rating for row in rated])[known]
-        order: Ints = np.array([place for place in places if place is not None])
-        # Places from two files may be the same: they then stand as the votes have them.
-        order = np.lexsort((-points, order)).argsort()
-        moved = project_on_order(points / POINTS_PER_NAT, covariance[np.ix_(known, known)], order)
-        names = [row.model for row, one in zip(rated, known, strict=True) if one]
-        return dict(zip(names, (moved * POINTS_PER_NAT).tolist(), strict=True))
+
+def _declared(
+    rated: Sequence[BoardRow], entrants: Mapping[str, Entrant], covariance: Floats
+) -> dict[str, float]:
+    """Put the variants that have a declared place into that order, in points."""
+    places = [entrants[row.model].declared_order for row in rated]
+    known = np.array([place is not None for place in places], dtype=bool)
+    if known.sum() < 2 or not np.isfinite(covariance).all():
+        return {}
+    points = np.array([row.rating for row in rated])[known]
+    order: Ints = np.array([place for place in places if place is not None])
+    # Places from two files may be the same: they then stand as the votes have them.
+    order = np.lexsort((-points, order)).argsort()
+    moved = project_on_order(points / POINTS_PER_NAT, covariance[np.ix_(known, known)], order)
+    names = [row.model for row, one in zip(rated, known, strict=True) if one]
+    return dict(zip(names, (moved * POINTS_PER_NAT).tolist(), strict=True))
 
 
 def _covariance(inference: Inference, models: Sequence[str]) -> Floats:

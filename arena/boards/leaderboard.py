@@ -21,7 +21,6 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from threading import Lock
-from types import MappingProxyType
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
@@ -31,7 +30,6 @@ from arena.boards.export import Written, export_battles, export_votes
 from arena.boards.fitted import (
     OPTIONS,
     READING,
-    Families,
     Fitted,
     History,
     fit_log,
@@ -42,6 +40,7 @@ from arena.boards.fitted import (
     shares_of,
     stages_of,
     votes_otherwise,
+    with_families,
 )
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.domain.battle import VOTE_WITHIN
@@ -461,7 +460,18 @@ class Leaderboard:
                 self._rests_until = self._clock() + max(self._rest_s, rest_s)
             if self._clock() >= self._records_rest_until and not self._closing:
                 self._count_battles()
-                board = _with_records(self._board, self._known_records())
+                records = self._known_records()
+                known = {record.id: record for record in records}
+                rows = [
+                    replace(
+                        row,
+                        price_per_1000=known[row.model].price_per_1000,
+                        median_s=known[row.model].median_s,
+                    )
+                    for row in self._board.rows
+                ]
+                health = tuple(record for record in records if record.battles)
+                board = replace(self._board, rows=tuple(rows), health=health)
                 self._keep(board, head, took_s)
 
     def _rate(self) -> tuple[str, float]:
@@ -481,11 +491,9 @@ class Leaderboard:
             columns,
             self._known_records(),
             self._policy,
-            version_of(state, self._enough, self._judged),
+            state,
             self._now(),
             next(past),
-            on_held(state.held),
-            state.entrants,
             self._enough,
             self._judged,
         )
@@ -593,16 +601,14 @@ def make_board(
     columns: LoggedVotes,
     records: Sequence[ModelRecord],
     policy: Policy,
-    version: str,
+    state: kept_boards.State,
     now: datetime,
     history: tuple[Moment, ...] = (),
-    held: tuple[str, ...] = (),
-    entrants: Mapping[str, Entrant] = MappingProxyType({}),
     enough: int = LISTED_AFTER,
     judged: Sequence[Judged] = (),
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated gives the reason."""
-    votes = count_votes(columns, READING)
+    votes, entrants = count_votes(columns, READING), state.entrants
     try:
         fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
@@ -614,7 +620,7 @@ def make_board(
     board = Board(
         policy=policy.name,
         policy_rules=policy.rules,
-        version=version,
+        version=version_of(state, enough, judged),
         updated=now,
         since=_since(columns),
         votes=votes.data.n_votes,
@@ -631,7 +637,7 @@ def make_board(
         gini=gini_of(shares),
         health=tuple(record for record in records if record.battles),
         warnings=(
-            *held,
+            *_on_held(state.held),
             *on_otherwise(otherwise, votes.data, records),
             *on_retired(votes.data, entrants, records),
         ),
@@ -640,8 +646,7 @@ def make_board(
     if fitted is None or report is None:
         return board
     board = _with_ratings(board, fitted, report, records, stages)
-    families = Families.of(entrants, votes.data)
-    rows = families.marked(board.rows, fitted.inference)
+    rows = with_families(board.rows, entrants, votes.data, fitted.inference)
     rows = tuple(replace(row, otherwise=otherwise.get(row.model, 0)) for row in rows)
     return _with_newcomers(replace(board, rows=rows), judged, fitted)
 
@@ -669,7 +674,7 @@ def _with_ratings(
     )
 
 
-def on_held(held: Mapping[str, float]) -> tuple[str, ...]:
+def _on_held(held: Mapping[str, float]) -> tuple[str, ...]:
     """Return which rules are held, and what share of the votes they would exclude."""
     return tuple(
         Sentence(
@@ -680,21 +685,6 @@ def on_held(held: Mapping[str, float]) -> tuple[str, ...]:
         )
         for rule, share in held.items()
     )
-
-
-def _with_records(board: Board, records: Sequence[ModelRecord]) -> Board:
-    """Give a board with battles, prices and times of models as they were counted again."""
-    known = {record.id: record for record in records}
-    rows = [
-        replace(
-            row,
-            price_per_1000=known[row.model].price_per_1000,
-            median_s=known[row.model].median_s,
-        )
-        for row in board.rows
-    ]
-    health = tuple(record for record in records if record.battles)
-    return replace(board, rows=tuple(rows), health=health)
 
 
 def _method(kinds: Set[str]) -> str:
@@ -729,7 +719,9 @@ def _rows(
     stages: Mapping[str, Stage],
 ) -> tuple[BoardRow, ...]:
     known = {record.id: record for record in records}
-    wins = _wins(fitted)
+    rates = field_rates(fitted.inference, level=OPTIONS.level)
+    columns = (column.tolist() for column in (rates.rate, rates.low, rates.high))
+    wins = dict(zip(rates.models, zip(*columns, strict=True), strict=True))
     even = fitted.voter_points()
     return tuple(
         BoardRow(
@@ -748,13 +740,6 @@ def _rows(
         )
         for row in report.ratings
     )
-
-
-def _wins(fitted: Fitted) -> dict[str, tuple[float, float, float]]:
-    """Give each model's win probability against an average opponent, with its interval."""
-    rates = field_rates(fitted.inference, level=OPTIONS.level)
-    columns = (column.tolist() for column in (rates.rate, rates.low, rates.high))
-    return dict(zip(rates.models, zip(*columns, strict=True), strict=True))
 
 
 def _waiting(
@@ -836,10 +821,7 @@ def export_ratings(
     with store.reading() as session:
         state, columns = kept_boards.votes(session, policy)
         records = log.model_records(session, now - vote_within, policy.kinds)
-    version, held = version_of(state, enough), on_held(state.held)
-    board = make_board(
-        columns, records, policy, version, now, held=held, entrants=state.entrants, enough=enough
-    )
+    board = make_board(columns, records, policy, state, now, enough=enough)
     rows = board.to_rows()
     if not rows:
         raise NotIdentifiedError(board.reason or "No model is rated.")

@@ -174,21 +174,15 @@ class _NGrams:
     def answer(self, prompt: str, rng: random.Random) -> str:
         """Write 60 to 180 words that begin, where it can, with a word of the prompt."""
         length = rng.randint(_MIN_WORDS, _ENOUGH_WORDS)
-        start = self._start(prompt, rng)
+        known = [self.places[term] for term in _terms(prompt) if term in self.places]
+        start = rng.choice(min(known, key=len) if known else range(len(self.words) - self.order))
         words = list(self.words[start : start + max(1, self.order - 1)])
         while len(words) < length or not _ends(words[-1]):
             if len(words) == _MAX_WORDS:
                 words[-1] = words[-1].rstrip(",;:.") + "."
                 break
-            words.append(rng.choice(self.following[self._context(words)]))
+            words.append(rng.choice(self.following[tuple(words[len(words) - self.order + 1 :])]))
         return " ".join(_capitalised(words))
-
-    def _context(self, words: Sequence[str]) -> tuple[str, ...]:
-        return tuple(words[len(words) - self.order + 1 :])
-
-    def _start(self, prompt: str, rng: random.Random) -> int:
-        known = [self.places[term] for term in _terms(prompt) if term in self.places]
-        return rng.choice(min(known, key=len) if known else range(len(self.words) - self.order))
 
 
 @cache
@@ -682,14 +676,10 @@ class RecordedTransport(httpx.AsyncBaseTransport):
         if question.model not in self._recordings:
             return _refusal(404, "model_not_found", f"no recording of {question.model!r}")
         response = self._recordings[question.model].get(question.prompt)
-        if response is None or _is_later_turn(question):
+        if response is None or any(message.role == "assistant" for message in question.messages):
             return _refusal(404, "prompt_not_recorded", "the recording does not hold this prompt")
         pace = self._pace.get(question.model, _CHARACTERS_PER_S)
         return _reply(question, [*paced(response, pace, _PIECE_S)])
-
-
-def _is_later_turn(question: _Question) -> bool:
-    return any(message.role == "assistant" for message in question.messages)
 
 
 def _pair(place: str, entry: object) -> tuple[str, str]:

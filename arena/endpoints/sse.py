@@ -157,7 +157,12 @@ class Events:
                 self._done = DONE in data
                 return data[: data.index(DONE) + 1] if self._done else data
         if self._done:
-            await self._drain()
+            try:
+                async with asyncio.timeout(_CLOSING_S):
+                    while await self._receive():
+                        pass
+            except (TimeoutError, httpx.HTTPError, EndpointError):
+                pass  # the answer is whole; only the connection is lost
             return []
         self._done = True
         return self._decoder.end()
@@ -193,14 +198,6 @@ class Events:
         self._piece, self._read = piece[: self._left], 0
         self._left -= len(piece)
         return True
-
-    async def _drain(self) -> None:
-        try:
-            async with asyncio.timeout(_CLOSING_S):
-                while await self._receive():
-                    pass
-        except (TimeoutError, httpx.HTTPError, EndpointError):
-            pass  # the answer is whole; only the connection is lost
 
 
 def _objects(text: str) -> list[str]:
@@ -259,7 +256,11 @@ class EventDecoder:
             if self._is_first:
                 line, self._is_first = line.removeprefix(BOM), False
             if line.startswith(b"data"):
-                self._take(line)
+                field, _, value = line.partition(b":")
+                if field == b"data":
+                    self._size += len(line)
+                    self._check(0)
+                    self._data.append(value.removeprefix(b" "))
             elif line.startswith(b"event"):
                 self._is_error = line.partition(b":")[2].strip() == b"error"
             elif line.startswith(b"error:"):
@@ -302,14 +303,6 @@ class EventDecoder:
         lines = bytes(self._begun).splitlines()
         self._begun = bytearray(lines.pop() if rest else b"")
         return lines
-
-    def _take(self, line: bytes) -> None:
-        """Take a line of data; a field whose name only begins so is none."""
-        field, _, value = line.partition(b":")
-        if field == b"data":
-            self._size += len(line)
-            self._check(0)
-            self._data.append(value.removeprefix(b" "))
 
     def _check(self, begun: int) -> None:
         if self._size + begun > self._most:

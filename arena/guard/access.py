@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network
 
 from fastapi import Depends
 from starlette.concurrency import run_in_threadpool
@@ -28,6 +28,7 @@ from arena.guard.limits import (
     cookie_called,
     cookie_header,
     cookie_name,
+    parsed_address,
 )
 from arena.store import people
 from arena.store.store import Store
@@ -273,14 +274,12 @@ class Trust:
         name = parts["name"].strip("[]").lower()
         if name in LOOPBACK | {self.host.lower()} | self.names:
             return True
-        return not self.names and _is_address(name)
+        return not self.names and not isinstance(parsed_address(name), str)
 
     def believes(self, address: str) -> bool:
         """Tell whether an address is that of a trusted proxy."""
-        if not _is_address(address):
-            return False
-        parsed = _address(address)
-        return any(parsed in network for network in self.proxies)
+        parsed = parsed_address(address)
+        return not isinstance(parsed, str) and any(parsed in one for one in self.proxies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,17 +514,6 @@ def take_forwarded(scope: Scope, trust: Trust) -> str | None:
             raise _unreadable("X-Forwarded-Host", host, "one host, with its port if it has one")
         others = [(name, value) for name, value in scope["headers"] if name != b"host"]
         scope["headers"] = [*others, (b"host", host.encode())]
-    return _user(headers, trust)
-
-
-def _user(headers: Headers, trust: Trust) -> str | None:
-    """Read who has logged in at the proxy.
-
-    Raises
-    ------
-    HTTPException
-        If it names two people.
-    """
     users = headers.getlist(trust.user_header) if trust.user_header else []
     if len(users) > 1:
         raise _unreadable(trust.user_header, ", ".join(users), "one name")
@@ -538,7 +526,7 @@ def _visitor(addresses: str, trust: Trust) -> str:
     for address in reversed([part.strip() for part in addresses.split(",")]):
         parts = ADDRESS_AND_PORT.fullmatch(address)
         address = (parts["v6"] or parts["v4"]) if parts else address
-        if not _is_address(address):
+        if isinstance(parsed_address(address), str):
             raise _unreadable("X-Forwarded-For", address, "addresses, separated by commas")
         if not trust.believes(address):
             break
@@ -548,19 +536,6 @@ def _visitor(addresses: str, trust: Trust) -> str:
 def _joined(headers: Headers, name: str) -> str | None:
     """Give a header's value; one that was sent twice is like no value that is asked for."""
     return ", ".join(headers.getlist(name)) or None
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _address(text: str) -> IPv4Address | IPv6Address:
-    address = ip_address(text)
-    return getattr(address, "ipv4_mapped", None) or address
 
 
 def _not_ours(host: str | None) -> HTTPException:

@@ -535,21 +535,22 @@ def place_of(address: str) -> str:
     >>> place_of("2001:db8:1:2:3:4:5:6")
     '2001:db8:1:2::/64'
     """
-    parsed = _parsed(address)
+    parsed = parsed_address(address.partition("%")[0])
     return _network(parsed, 64) if isinstance(parsed, IPv6Address) else str(parsed)
 
 
 def network_of(address: str) -> str | None:
     """Give the network of 48 bits around an address of IPv6; None of any other."""
-    parsed = _parsed(address)
+    parsed = parsed_address(address.partition("%")[0])
     return _network(parsed, 48) if isinstance(parsed, IPv6Address) else None
 
 
-def _parsed(address: str) -> IPv4Address | IPv6Address | str:
+def parsed_address(text: str) -> IPv4Address | IPv6Address | str:
+    """Read an address, one of IPv4 within IPv6 as the former; what is none stays a text."""
     try:
-        parsed = ip_address(address.partition("%")[0])
+        parsed = ip_address(text)
     except ValueError:
-        return address
+        return text
     return getattr(parsed, "ipv4_mapped", None) or parsed
 
 

@@ -181,7 +181,8 @@ class LiveBattle:
         last = announced = time.monotonic()
         while not self.stopping and self.failed_side is None:
             now = time.monotonic()
-            progress = self._progress()
+            a, b = self.answers[Side.A], self.answers[Side.B]
+            progress = Progress(len(a.text), len(b.text), a.ended, b.ended)
             if self.pacer.advance(progress, now - last) or now - announced >= STILL_S:
                 self.announce()
                 announced = now
@@ -189,10 +190,6 @@ class LiveBattle:
                 return
             last = now
             await asyncio.sleep(self.rules.tick_s)
-
-    def _progress(self) -> Progress:
-        a, b = self.answers[Side.A], self.answers[Side.B]
-        return Progress(len(a.text), len(b.text), a.ended, b.ended)
 
     async def _listen(self, answer: LiveAnswer, ask: Ask) -> None:
         began = time.monotonic()

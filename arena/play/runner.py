@@ -354,7 +354,11 @@ class Runner:
             so_far = {id_: battle.so_far for id_, battle in battles if battle.final is None}
             more = {id_: texts for id_, texts in so_far.items() if texts != written.get(id_)}
             if more:
-                await self._checkpoint(more)
+                try:
+                    async with self._writing:
+                        await self._writers.write(partial(self._store.checkpoint, more))
+                except Exception:
+                    logger.exception("%d battles could not be written while they run", len(more))
             written = so_far
             for battle_id, battle in battles:
                 if battle.final is not None and await self._fail(battle_id):
@@ -362,13 +366,6 @@ class Runner:
             for battle_id in tuple(self._orphans):
                 if battle_id in self._running or await self._fail(battle_id):
                     self._orphans.discard(battle_id)
-
-    async def _checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, tuple[str, str]]]) -> None:
-        try:
-            async with self._writing:
-                await self._writers.write(partial(self._store.checkpoint, so_far))
-        except Exception:
-            logger.exception("%d battles could not be written while they run", len(so_far))
 
     async def _fail(self, battle_id: str) -> bool:
         """Write down that a battle failed, unless it is not written at all; tell if that went."""
@@ -628,15 +625,13 @@ class Relay:
                 if running.begun.turns[-1].turn == more["turn"]:  # not one begun since
                     (running.live.stop if deed == "stop" else running.live.show_rest)()
             case "show" if relayed is not None:
-                self._show(battle, relayed, Reached(*more["at"]), more["a"], more["b"])
+                at = Reached(*more["at"])
+                if at.turn != relayed.reached.turn:
+                    relayed.end()  # it ended, and has begun again: the log knows more
+                elif not relayed.take(at, more["a"], more["b"]):
+                    self._follow(battle, relayed)
             case "end" if relayed is not None:
                 relayed.end()
-
-    def _show(self, battle_id: str, relayed: Relayed, at: Reached, a: str, b: str) -> None:
-        if at.turn != relayed.reached.turn:
-            relayed.end()  # it ended, and has begun again: the log knows more
-        elif not relayed.take(at, a, b):
-            self._follow(battle_id, relayed)
 
     def _news(self) -> Iterator[tuple[int, str]]:
         """Give what other processes lack of the battles that they show."""

@@ -105,19 +105,16 @@ class Simulation:
         """
         before = self.done()
         for number in range(before, votes):
-            await self._vote(number)
+            self._rng.seed(f"{self._seed}:{number}")
+            voter = self._voter(number)
+            opened = await self._battles.open(voter, self._rng.choice(self._prompts))
+            async for _snapshot in self._battles.watch(opened.battle_id, voter):
+                pass
+            last = self._store.battle(opened.battle_id, voter.id).turns[-1]
+            choice = self._tastes.choose(last.a.model_id, last.b.model_id, self._rng)
+            await self._battles.vote(opened.battle_id, voter, choice, f"{self._seed}:{number}")
             progress(number + 1, votes)
         return max(0, votes - before)
-
-    async def _vote(self, number: int) -> None:
-        self._rng.seed(f"{self._seed}:{number}")
-        voter = self._voter(number)
-        opened = await self._battles.open(voter, self._rng.choice(self._prompts))
-        async for _snapshot in self._battles.watch(opened.battle_id, voter):
-            pass
-        last = self._store.battle(opened.battle_id, voter.id).turns[-1]
-        choice = self._tastes.choose(last.a.model_id, last.b.model_id, self._rng)
-        await self._battles.vote(opened.battle_id, voter, choice, f"{self._seed}:{number}")
 
     def _voter(self, number: int) -> Voter:
         return Voter(f"simulated-{self._seed}-{number % VOTERS}", VoterKind.SIMULATED)

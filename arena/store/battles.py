@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, insert
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, func, or_, select, update
 
-from arena.domain.battle import AnswerStatus, BattleState, Mode, Side, current_state
+from arena.domain.battle import AnswerStatus, BattleState, Mode, Remarks, Side, current_state
 from arena.domain.board_view import (
     PastBattle,
     ShownBattle,
@@ -26,6 +26,7 @@ from arena.domain.board_view import (
 from arena.domain.model import GONE_ON, Kind, Model
 from arena.domain.vote import Choice, Cut, Policy, cut_of
 from arena.errors import ERASED, EXPIRED, NotReadyError, UnknownBattleError
+from arena.store import voting
 from arena.store.chain import (
     AnswerKey,
     AnswerOutcome,
@@ -140,6 +141,20 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
         withheld=battle.remarked is not None and battle.updated is None,
         repicks=battle.repicks,
     )
+
+
+def remark(
+    session: Session,
+    battle_id: str,
+    owner: str,
+    remarks: Remarks,
+    now: datetime,
+    *,
+    asked: bool,
+) -> StoredBattle:
+    """Write what is remarked beside a vote, and read the battle: see `arena.store.voting`."""
+    voting.remark(session, battle_id, owner, remarks, now, asked=asked)
+    return stored_battle(session, battle_id, owner)
 
 
 def is_withheld(session: Session, battle_id: str, owner: str) -> bool:
@@ -294,15 +309,10 @@ def past_battles(session: Session, owner: str, asked_since: datetime) -> list[Pa
             known,
             current_state(BattleState(fought.state), Mode(fought.mode), asked, asked_since),
             cuts,
-            withheld=_waits(remarked),
+            withheld=(remarked is not None and remarked.updated is None),
         )
         for fought, prompt, asked, vote, remarked in rows
     ]
-
-
-def _waits(remarked: VoteRemarkRow | None) -> bool:
-    """Return whether the names of a vote are withheld until something is remarked."""
-    return remarked is not None and remarked.updated is None
 
 
 def had_gold(session: Session, owner: str, prompt_id: str) -> bool:
@@ -384,20 +394,13 @@ def _cuts(session: Session, owner: str) -> dict[tuple[int | None, str], Cut]:
     return {(row.battle_id, row.side): cut for row, cut in zip(rows, cuts, strict=True) if cut}
 
 
-def _votes() -> Any:
-    """Return a query for votes, with their battles and first prompts."""
+def _counted(policy: Policy) -> Any:
+    """Return a query for votes that others may read, and `Policy.why_not` does not exclude."""
     return (
         select(VoteRow, BattleRow, TurnRow.prompt)
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .where(TurnRow.turn == 1)
-    )
-
-
-def _counted(policy: Policy) -> Any:
-    """Return a query for votes that others may read, and `Policy.why_not` does not exclude."""
-    return (
-        _votes()
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(
             is_counted(policy),
@@ -513,13 +516,13 @@ _STREAMS = (
 NOT_NOW = Sentence("Wait until both answers are complete, or start a new battle.")
 
 
-def open_battle(session: Session, new: NewBattle, process: int | None) -> StoredBattle:
+def open_battle(session: Session, new: NewBattle) -> StoredBattle:
     """Write a battle, its first turn and both answers; gives it as it now stands."""
     continues = _row_id(_owned(session, new.continues, new.owner.id)) if new.continues else None
     connection = session.connection()
     voter = {"id": new.owner.id, "kind": new.owner.kind, "created": new.created}
     connection.execute(_NOTE_VOTER, voter)
-    battle = _battle(new) | {"continues": continues, "process": process}
+    battle = _battle(new) | {"continues": continues, "process": session.info["process"]}
     inserted = connection.execute(_TURNS_BATTLE, battle).inserted_primary_key
     assert inserted is not None, "the row was not written"
     (key,) = inserted
@@ -541,12 +544,11 @@ def add_turn(
     owner: str,
     prompt: str,
     now: datetime,
-    process: int | None,
     *,
     asked_since: datetime | None = None,
     instead: Mapping[Side, Model] | None = None,
-) -> None:
-    """Write the next turn of a battle whose answers are complete.
+) -> StoredBattle:
+    """Write the next turn of a battle whose answers are complete; gives it as it now stands.
 
     Parameters
     ----------
@@ -569,8 +571,7 @@ def add_turn(
         by = _latest(session, battle, side)
         answer = _new_answer(key, AnswerKey(turn, side, 1), *_writer(by, side, instead), now)
         session.connection().execute(_ANSWER, answer)
-    _hand_over(battle, instead)
-    _run_again(battle, process)
+    return _run_again(session, battle, instead)
 
 
 def add_attempts(
@@ -578,12 +579,11 @@ def add_attempts(
     battle_id: str,
     owner: str,
     now: datetime,
-    process: int | None,
     *,
     only_incomplete: bool,
     asked_since: datetime | None = None,
     instead: Mapping[Side, Model] | None = None,
-) -> None:
+) -> StoredBattle:
     """Write new attempts of the latest turn: of both sides, or of those without an answer.
 
     Parameters
@@ -607,8 +607,7 @@ def add_attempts(
             key = AnswerKey(answer.turn, side, answer.attempt + 1)
             again = _new_answer(answer.battle_id, key, *_writer(answer, side, instead), now)
             session.connection().execute(_ANSWER, again)
-    _hand_over(battle, instead)
-    _run_again(battle, process)
+    return _run_again(session, battle, instead)
 
 
 def replace_answer(
@@ -619,7 +618,10 @@ def replace_answer(
     new: Model,
     now: datetime,
 ) -> bool:
-    """Keep a failed answer, and let another model take its side, unless it is written no more."""
+    """Keep a failed answer, and let another model take its side.
+
+    Nothing is written, and False given, if the answer has had another end in the meantime.
+    """
     battle, connection = _find(session, battle_id), session.connection()
     end = _at(_row_id(battle), key) | _columns(failed)
     if not connection.execute(_WRITE_ANSWER, end).rowcount:
@@ -657,7 +659,11 @@ def close_answers(
     message: str | None,
     now: datetime,
 ) -> BattleState:
-    """Write how both answers ended, unless the battle had another end; gives what stands."""
+    """Write how both answers ended and the state that follows; gives the state that stands.
+
+    The first end stands: nothing is written if the battle has had another one, or goes on with
+    other answers.
+    """
     connection = session.connection()
     battle = connection.execute(_LOCK, {"public_id": battle_id}).one()
     rows = connection.execute(_STREAMING, {"battle": battle.id})
@@ -672,10 +678,13 @@ def close_answers(
     return state
 
 
-def fail(session: Session, battle_id: str, process: int | None, message: str) -> None:
-    """Mark a battle that a process runs as failed; its answers stay as they were kept."""
+def fail(session: Session, battle_id: str, message: str) -> None:
+    """Mark a battle that this process runs as failed; its answers stay as they were kept.
+
+    Nothing that its models sent is written: it may be why no other end could be.
+    """
     battle = _find(session, battle_id)
-    if battle.state not in RUNNING or battle.process != process:
+    if battle.state not in RUNNING or battle.process != session.info["process"]:
         return
     battle.state, battle.message = BattleState.FAILED, message
     _interrupt_answers(session, [_row_id(battle)])
@@ -781,13 +790,6 @@ def _require(battle: BattleRow, *states: BattleState) -> None:
         raise NotReadyError(NOT_NOW)
 
 
-def _hand_over(battle: BattleRow, instead: Mapping[Side, Model] | None) -> None:
-    """Note that others go on in a gold battle, in which nothing is known to be right any more."""
-    for side, model in (instead or {}).items():
-        _seat(battle, side, model)
-        battle.prompt_set = GONE_ON
-
-
 def _seat(battle: BattleRow, side: Side, model: Model) -> None:
     """Note who answers on a side from here on."""
     if side is Side.A:
@@ -809,9 +811,17 @@ def _writer(
     return last.model_id, last.decoding
 
 
-def _run_again(battle: BattleRow, process: int | None) -> None:
+def _run_again(
+    session: Session, battle: BattleRow, instead: Mapping[Side, Model] | None
+) -> StoredBattle:
+    """Let a battle go on; with others, nothing is known to be right in it any more."""
+    for side, model in (instead or {}).items():
+        _seat(battle, side, model)
+        battle.prompt_set = GONE_ON
     battle.state, battle.message, battle.ready = BattleState.CREATED, None, None
-    battle.process = process
+    battle.process = session.info["process"]
+    session.flush()
+    return written_battle(session, battle.public_id)
 
 
 def _at(battle: int, key: AnswerKey) -> dict[str, object]:

@@ -383,18 +383,13 @@ def _upgrade(connection: Connection, name: str) -> None:
                 f"The database {name} holds tables that this arena did not make. Name another one."
             )
             raise SchemaError(msg)
-        _create(connection)
+        Table.metadata.create_all(connection, checkfirst=False)
+        connection.execute(insert(ChainRow).values(id=1, head=""))
+        MigrationContext.configure(connection).stamp(_script(), "head")
     elif current != newest():
         config = _config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-
-
-def _create(connection: Connection) -> None:
-    """Make this version's schema where nothing is, without the migrations that led to it."""
-    Table.metadata.create_all(connection, checkfirst=False)
-    connection.execute(insert(ChainRow).values(id=1, head=""))
-    MigrationContext.configure(connection).stamp(_script(), "head")
 
 
 @contextmanager

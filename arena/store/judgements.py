@@ -202,9 +202,11 @@ class StoredJournal:
             try:
                 await asyncio.to_thread(self._keep, [row for row, _ in due])
             except Exception as error:  # noqa: BLE001 - raised where it is awaited
-                _fail([done for _, done in due], error)
+                for done in (done for _, done in due if not done.done()):
+                    done.set_exception(error)
             else:
-                _settle([done for _, done in due])
+                for done in (done for _, done in due if not done.done()):
+                    done.set_result(None)
 
     def _keep(self, rows: Sequence[Row]) -> None:
         with self._store.writing() as session:
@@ -255,15 +257,3 @@ def _verdict(key: Key, parser: str, reading: Reading | FailureClass, now: dateti
         "detail": noted(reading),
         "created": now,
     }
-
-
-def _settle(waiting: Sequence["asyncio.Future[None]"]) -> None:
-    for done in waiting:
-        if not done.done():
-            done.set_result(None)
-
-
-def _fail(waiting: Sequence["asyncio.Future[None]"], error: Exception) -> None:
-    for done in waiting:
-        if not done.done():
-            done.set_exception(error)

@@ -29,6 +29,7 @@ from arena.domain.model import BESIDE, OWNER, Kind, Model, is_gold
 from arena.domain.vote import EVER, Choice, Days, Policy, Tagger, VoterKind
 from arena.store import chain, labels, tables, voting
 from arena.store.chain import BATCH, OF_BATTLE, AnyRow, LinkKind, LoggedLink, Took
+from arena.store.engine import alone
 from arena.store.tables import (
     BOTH_MODELS,
     AnswerRow,
@@ -521,6 +522,8 @@ def register(
 ) -> list[str]:
     """Add new models and note changed ones; returns the ids of the changed.
 
+    One process does so at a time: two that begin at once would add the same models.
+
     Parameters
     ----------
     roster : sequence of Model
@@ -528,6 +531,7 @@ def register(
     secrets : mapping of str to str
         Of new ones that enter unnamed, by id; those of the others are in the roster.
     """
+    alone(session.connection())
     changed = []
     for model in roster:
         row, entry = session.get(ModelRow, model.id), session.get(RosterEntryRow, model.id)

@@ -264,7 +264,7 @@ def take(
     """
     _refuse_beyond(session, source, now)
     _enter(session, source, [source.model(one.version) for one in sides.values()], now)
-    battles.open_battle(session, new, None)
+    battles.open_battle(session, new)
     ends = {
         AnswerKey(1, side, 1): AnswerOutcome(text=answer.text, status=AnswerStatus.COMPLETE)
         for side, answer in sides.items()
@@ -323,7 +323,8 @@ def _enter(session: Session, source: Source, versions: Collection[Model], now: d
             version=repr(new[0].name),
         )
         raise BadComparisonError(msg)
-    log.register(session, new, now)
+    if new:
+        log.register(session, new, now)
 
 
 def _pair(session: Session, *which: bool) -> SentPair | None:

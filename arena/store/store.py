@@ -2,9 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import datetime
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -12,24 +11,13 @@ from sqlalchemy import Engine, func, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from arena.domain.battle import BattleState, Remarks, Side
-from arena.domain.model import Model
-from arena.domain.vote import Receipt
 from arena.errors import StoreError
 from arena.store import battles, log, voting
-from arena.store.battles import stored_battle, written_battle
-from arena.store.chain import (
-    AnswerKey,
-    AnswerOutcome,
-    Ballot,
-    NewBattle,
-    StoredBattle,
-)
+from arena.store.chain import StoredBattle
 from arena.store.engine import (
     LOCK_TIMEOUT_S,
     WAIT_S,
     Lease,
-    alone,
     clear_space,
     describe,
     migrate,
@@ -39,10 +27,12 @@ from arena.store.engine import (
     snapshot,
     sqlite_file,
 )
-from arena.store.voting import Notifications, remark
+from arena.store.voting import Notifications
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Act = Callable[Concatenate[Session, P], T]
+"""What is done in a transaction, such as a function of `arena.store.battles`."""
 
 SOLE = 0x736F6C65
 """PostgreSQL advisory locks of tasks that one process does at a time."""
@@ -93,6 +83,16 @@ class _OpenFile:
         except OSError:
             return None
         return stat.st_dev, stat.st_ino
+
+
+def _transaction(act: Act[P, T]) -> "Callable[Concatenate[Store, P], T]":
+    """Make the method that does an act in a transaction of its own: all of it, or nothing."""
+
+    def method(store: "Store", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return store.write(act, *args, **kwargs)
+
+    method.__doc__ = act.__doc__
+    return method
 
 
 class Store:
@@ -173,6 +173,8 @@ class Store:
     def writing(self, wait_s: float | None = None) -> Iterator[Session]:
         """Give a transaction that commits at the end, or leaves nothing behind.
 
+        ``session.info["process"]`` is the number of this process.
+
         Parameters
         ----------
         wait_s : float or None
@@ -185,7 +187,7 @@ class Store:
             self._under_way(),
             _named(self.engine),
             alone as left_s,
-            Session(self.engine) as session,
+            Session(self.engine, info={"process": self.process}) as session,
             session.begin(),
         ):
             session.connection(execution_options={WAIT_S: left_s})
@@ -222,12 +224,15 @@ class Store:
         finally:
             self._thread.reads = outer
 
-    def read(
-        self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    def read(self, query: Act[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Read what a query gives, in a transaction of its own."""
         with self.reading() as session:
             return query(session, *args, **kwargs)
+
+    def write(self, act: Act[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what an act writes, in a transaction of its own."""
+        with self.writing() as session:
+            return act(session, *args, **kwargs)
 
     @contextmanager
     def sole(self, task: str) -> Iterator[bool]:
@@ -268,106 +273,16 @@ class Store:
                 self._transactions -= 1
                 self._changed.notify_all()
 
-    def register(self, roster: Sequence[Model], now: datetime) -> list[str]:
-        """Note the roster's models; returns the ids of those that changed under their id."""
-        with self.writing() as session:
-            alone(session.connection())  # two that begin at once would add the same models
-            return log.register(session, roster, now)
-
-    def open_battle(self, new: NewBattle) -> StoredBattle:
-        """Write a battle, its first turn and both answers, all before the first token."""
-        with self.writing() as session:
-            return battles.open_battle(session, new, self.process)
-
-    def add_turn(
-        self,
-        battle_id: str,
-        owner: str,
-        prompt: str,
-        now: datetime,
-        *,
-        asked_since: datetime | None = None,
-        instead: Mapping[Side, Model] | None = None,
-    ) -> StoredBattle:
-        """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
-        with self.writing() as session:
-            battles.add_turn(
-                session,
-                battle_id,
-                owner,
-                prompt,
-                now,
-                self.process,
-                asked_since=asked_since,
-                instead=instead,
-            )
-        return self.read(written_battle, battle_id)
-
-    def add_attempts(
-        self,
-        battle_id: str,
-        owner: str,
-        now: datetime,
-        *,
-        only_incomplete: bool,
-        asked_since: datetime | None = None,
-        instead: Mapping[Side, Model] | None = None,
-    ) -> StoredBattle:
-        """Write new attempts of the latest turn: see `arena.store.battles.add_attempts`."""
-        with self.writing() as session:
-            battles.add_attempts(
-                session,
-                battle_id,
-                owner,
-                now,
-                self.process,
-                only_incomplete=only_incomplete,
-                asked_since=asked_since,
-                instead=instead,
-            )
-        return self.read(written_battle, battle_id)
-
-    def replace_answer(
-        self, battle_id: str, key: AnswerKey, failed: AnswerOutcome, new: Model, now: datetime
-    ) -> bool:
-        """Keep a failed answer, and let another model take its side.
-
-        Nothing is written, and False given, if the answer has had another end in the meantime.
-        """
-        with self.writing() as session:
-            return battles.replace_answer(session, battle_id, key, failed, new, now)
-
-    def checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, tuple[str, str]]]) -> None:
-        """Store the text of running answers, by battle; ended answers stay as they are."""
-        with self.writing() as session:
-            battles.checkpoint(session, so_far)
-
-    def close_answers(
-        self,
-        battle_id: str,
-        state: BattleState,
-        outcomes: Mapping[AnswerKey, AnswerOutcome],
-        *,
-        message: str | None,
-        now: datetime,
-    ) -> BattleState:
-        """Write how both answers ended and the state that follows, in one transaction.
-
-        The first end stands: nothing is written if the battle has had another one, or goes on
-        with other answers. Returns the battle's state after this.
-        """
-        with self.writing() as session:
-            return battles.close_answers(
-                session, battle_id, state, outcomes, message=message, now=now
-            )
-
-    def fail(self, battle_id: str, message: str) -> None:
-        """Mark a battle of this process as failed, if it still runs in the log.
-
-        Nothing that its models sent is written: it may be why no other end could be.
-        """
-        with self.writing() as session:
-            battles.fail(session, battle_id, self.process, message)
+    register = _transaction(log.register)
+    open_battle = _transaction(battles.open_battle)
+    add_turn = _transaction(battles.add_turn)
+    add_attempts = _transaction(battles.add_attempts)
+    replace_answer = _transaction(battles.replace_answer)
+    checkpoint = _transaction(battles.checkpoint)
+    close_answers = _transaction(battles.close_answers)
+    fail = _transaction(battles.fail)
+    cast = _transaction(voting.cast)
+    remark = _transaction(battles.remark)
 
     def interrupt_running(self, message: str, *, looks: int = 1) -> int:
         """Mark the running battles of dead processes, and those of none, as interrupted.
@@ -396,41 +311,8 @@ class Store:
         return self._lease.dead(session, processes, looks)
 
     def battle(self, battle_id: str, owner: str) -> StoredBattle:
-        """Read a battle for its owner.
-
-        Raises
-        ------
-        UnknownBattleError
-            If there is none, or it is another user's.
-        """
-        return self.read(stored_battle, battle_id, owner)
-
-    def cast(self, ballot: Ballot) -> tuple[Receipt, bool]:
-        """Commit a vote, and give whom it reveals, and whether it was committed just now.
-
-        The same key with the same choice gives the same answer again.
-
-        Raises
-        ------
-        UnknownBattleError, NotReadyError, AlreadyVotedError
-            Nothing is written then.
-        """
-        with self.writing() as session:
-            return voting.cast(session, ballot)
-
-    def remark(
-        self, battle_id: str, owner: str, remarks: Remarks, now: datetime, *, asked: bool
-    ) -> StoredBattle:
-        """Write what is remarked beside a vote, and read the battle: see `arena.store.voting`.
-
-        Raises
-        ------
-        UnknownBattleError, NotReadyError
-            Nothing is written then.
-        """
-        with self.writing() as session:
-            remark(session, battle_id, owner, remarks, now, asked=asked)
-            return stored_battle(session, battle_id, owner)
+        """Read a battle for its owner: see `arena.store.battles.stored_battle`."""
+        return self.read(battles.stored_battle, battle_id, owner)
 
 
 @contextmanager

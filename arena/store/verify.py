@@ -258,27 +258,23 @@ def follow(
                 return replace(done, problem=problem)
             if link.is_old:
                 contents.update(link.content.encode())
-            done = _with(done, link, noted)
+            proves = link.old_hash is not None or not link.is_old
+            is_noted = bool(noted) and proves and link.hash.startswith(noted)
+            done = replace(
+                done,
+                links=link.link,
+                head=link.hash,
+                marked=link.link if link.kind == "mark" else done.marked,
+                noted=link.link if is_noted else done.noted,
+                erased=done.erased + link.erased,
+                taken_out=done.taken_out + link.taken_out,
+            )
             seen(link)
     except UNREADABLE as error:
         return replace(done, problem=_unreadable(error))
     if noted and done.noted is None:
         return replace(done, problem=f"No link has the hash {noted!r}: it was rewritten since.")
     return done
-
-
-def _with(done: Verified, link: Link, noted: str) -> Verified:
-    proves = link.old_hash is not None or not link.is_old
-    is_noted = bool(noted) and proves and link.hash.startswith(noted)
-    return replace(
-        done,
-        links=link.link,
-        head=link.hash,
-        marked=link.link if link.kind == "mark" else done.marked,
-        noted=link.link if is_noted else done.noted,
-        erased=done.erased + link.erased,
-        taken_out=done.taken_out + link.taken_out,
-    )
 
 
 def _break(link: Link, done: Verified, contents: str) -> str | None:

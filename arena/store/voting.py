@@ -133,13 +133,6 @@ def remark(
         connection.execute(_CHANGE.values(**values), {"vote": on.vote})
 
 
-def _withhold(session: Session, vote: int) -> None:
-    """Let the names of a vote wait until something is remarked beside it."""
-    session.connection().execute(
-        _ADD, {"vote_id": vote, **_values(Remarks(before_reveal=True), None)}
-    )
-
-
 def of_votes(session: Session, votes: Collection[int]) -> dict[int, Any]:
     """Give the rows of what was remarked beside votes, by the votes' keys."""
     rows = session.connection().execute(_BESIDE, {"votes": list(votes)})
@@ -276,7 +269,9 @@ def cast(session: Session, ballot: Ballot) -> tuple[Receipt, bool]:
         key = _append(connection, battle, transcript, ballot)
         withheld = ballot.withhold and ballot.choice is not Choice.SKIP
         if withheld:
-            _withhold(session, key)
+            session.connection().execute(
+                _ADD, {"vote_id": key, **_values(Remarks(before_reveal=True), None)}
+            )
     else:
         withheld = connection.execute(_WAITS, {"vote": vote.id}).first() is not None
     reveal, gold = _reveal(battle, transcript), is_gold(battle.prompt_set)
@@ -650,7 +645,9 @@ class Notifications:
         """
         try:
             connection = self._listening = self._listening or self._listen()
-            received = _driver(connection).notifies(timeout=wait_s, stop_after=1)
+            # psycopg's own connection: SQLAlchemy knows no notifications.
+            driver: Any = connection.connection.dbapi_connection
+            received = driver.notifies(timeout=wait_s, stop_after=1)
             return [notify.payload for notify in received]
         except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
             self.close()
@@ -676,11 +673,6 @@ class Notifications:
 
 def _channel(process: int) -> str:
     return f"arena_{process}"
-
-
-def _driver(connection: Connection) -> Any:
-    """Give psycopg's own connection: SQLAlchemy knows no notifications."""
-    return connection.connection.dbapi_connection
 
 
 def _cut_off(error: Exception) -> StoreError:

@@ -11,9 +11,14 @@ from arena.domain.model import Kind
 from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
 from arena.store.chain import LoggedLink
+from arena.store.kept_boards import State
 from rating.tables.coding import LoggedVotes, coded_list, microseconds
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+EMPTY = State("", {}, 0, {})
+"""What a board is made of beside the votes of no log."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from arena.domain.vote import DEFAULT, Choice
 from arena.store import people, roster
 from arena.store.store import Store
 from rating.variants import selection_inflation
-from tests.arena.boards.log import NOW, Vote, logged, many, records
+from tests.arena.boards.log import EMPTY, NOW, Vote, logged, many, records
 from tests.sqlite import new_sqlite
 
 GONE = Entrant(retired=True)
@@ -29,8 +29,8 @@ def board(
     enough: int = 0,
 ) -> Board:
     known = sorted({*models, *(m for v in votes for m in (v.a, v.b))})
-    log = logged(votes)
-    return make_board(log, records(known), DEFAULT, "v", NOW, entrants=entrants, enough=enough)
+    state = replace(EMPTY, entrants=entrants)
+    return make_board(logged(votes), records(known), DEFAULT, state, NOW, enough=enough)
 
 
 def on_pairs(*pairs: tuple[str, str], n: int = 30) -> list[Vote]:
@@ -152,7 +152,7 @@ def test_shares_count_the_sides_of_the_votes_by_organisation() -> None:
         replace(one, organisation="Rocks" if one.id != "m2" else "")
         for one in records(["m0", "m1", "m2", "m3"])
     ]
-    made = make_board(logged(votes), known, DEFAULT, "v", NOW)
+    made = make_board(logged(votes), known, DEFAULT, EMPTY, NOW)
     assert [(s.organisation, s.models, s.votes, s.share) for s in made.shares] == [
         ("Rocks", 2, 120, 0.75),
         ("M2", 1, 40, 0.25),

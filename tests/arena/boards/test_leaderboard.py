@@ -31,14 +31,14 @@ from arena.store.tables import AnswerRow, RatingRunRow, StoredBoardRow, VoteBloc
 from rating import Comparisons, RateOptions, Report, rate
 from rating.sentences import Sentence
 from rating.tables.counts import rate_source
-from tests.arena.boards.log import Vote, logged, many, records
+from tests.arena.boards.log import EMPTY, Vote, logged, many, records
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.arena.store.test_blocks import keep_all
 from tests.serving import Served, quick_arena
 
 
 def board(votes: Sequence[Vote], *models: str) -> Board:
-    return make_board(logged(votes), records(models), DEFAULT, "v", NOW)
+    return make_board(logged(votes), records(models), DEFAULT, EMPTY, NOW)
 
 
 def test_an_empty_board_says_so_in_words() -> None:

@@ -21,7 +21,7 @@ from arena.errors import SettingsError
 from arena.store import kept_boards
 from arena.store.store import Store
 from rating.ranks import RankRanges
-from tests.arena.boards.log import NOW, Vote, logged, records
+from tests.arena.boards.log import EMPTY, NOW, Vote, logged, records
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import serve, write_roster
 from tests.sqlite import new_sqlite
@@ -78,10 +78,9 @@ def made(
     entrant: Entrant | None = None,
 ) -> Board:
     known = sorted({*more, *(m for v in votes for m in (v.a, v.b))})
-    entrants = {"new": entrant} if entrant else {}
-    return make_board(
-        logged(votes), records(known), DEFAULT, "v", NOW, entrants=entrants, judged=stated
-    )
+    state = replace(EMPTY, entrants={"new": entrant} if entrant else {})
+    board = make_board(logged(votes), records(known), DEFAULT, state, NOW, judged=stated)
+    return replace(board, version="v")
 
 
 def same(one: Board, other: Board) -> bool:

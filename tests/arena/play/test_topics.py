@@ -31,7 +31,7 @@ def vote(
     session: Session, number: int, person: str, prompt: str, kind: VoterKind = VoterKind.ANONYMOUS
 ) -> None:
     voter, battle = Voter(person, kind), f"b{number}"
-    battles.open_battle(session, replace(new_battle(battle, voter), prompt=prompt), None)
+    battles.open_battle(session, replace(new_battle(battle, voter), prompt=prompt))
     both = {A1: complete(), B1: complete()}
     battles.close_answers(session, battle, BattleState.READY, both, message=None, now=NOW)
     choice = Choice.SKIP if prompt == "skip" else Choice.A
