@@ -290,7 +290,7 @@ def test_a_name_that_fits_nobody_or_several_is_refused(command: Command, served:
         with served.visitor() as visitor:
             come_in(visitor, link_of(command, served, "Ada"))
     change = ("people", "change")
-    refused(command(*change, "Ada", "--block", *at), "2 people fit 'Ada'")
+    refused(command(*change, "Ada", "--block", *at), "2 users match 'Ada'")
     refused(command(*change, "Eve", "--block", *at), "No user has the name 'Eve'")
     refused(command(*change, "Ada", *at), "Name a change")
     refused(command("people", "invite", " ", *at), "A name has 1 to 200")
