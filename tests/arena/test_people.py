@@ -260,7 +260,7 @@ def test_who_lost_their_last_device_comes_back_as_themself(
     refused(command(*invite, "--role", "voter"), "omit the name and --role")
     refused(command("people", "invite", "--for", "Eve", *at), "No user has the name 'Eve'")
     command("people", "change", "Ada", "--block", *at)
-    refused(command(*invite), "'Ada' is kept out")
+    refused(command(*invite), "'Ada' is blocked")
 
 
 def test_who_runs_the_arena_sees_who_is_known_and_what_was_done(
