@@ -287,7 +287,7 @@ def test_who_lost_their_last_device_comes_back_as_themself(
     refused(command(*invite, "--role", "voter"), "omit the name and --role")
     refused(command("people", "invite", "--for", "Eve", *at), "No user has the name 'Eve'")
     command("people", "change", "Ada", "--block", *at)
-    refused(command(*invite), "'Ada' is kept out")
+    refused(command(*invite), "'Ada' is blocked")
 
 
 def test_who_runs_the_arena_sees_who_is_known_and_what_was_done(
@@ -317,7 +317,7 @@ def test_a_name_that_fits_nobody_or_several_is_refused(command: Command, served:
         with served.visitor() as visitor:
             come_in(visitor, link_of(command, served, "Ada"))
     change = ("people", "change")
-    refused(command(*change, "Ada", "--block", *at), "2 people fit 'Ada'")
+    refused(command(*change, "Ada", "--block", *at), "2 users match 'Ada'")
     refused(command(*change, "Eve", "--block", *at), "No user has the name 'Eve'")
     refused(command(*change, "Ada", *at), "Name a change")
     refused(command("people", "invite", " ", *at), "A name has 1 to 200")
