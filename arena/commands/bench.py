@@ -21,15 +21,16 @@ from arena.commands.judge import on_fallback, with_second
 from arena.commands.judge_work import (
     IFEVAL,
     JudgeOptions,
-    Second,
+    Seat,
     in_words,
+    judged_by,
     margin_of,
     method_of,
     opened,
     progress_of,
     require_references,
     roster_model,
-    run_options,
+    seat_of,
     second_judge,
 )
 from arena.domain.model import Model
@@ -51,11 +52,10 @@ from rating.tables.files import Files, parsed_toml, read_text
 
 if TYPE_CHECKING:
     from arena.endpoints.sse import Budgets
-    from arena.store.judgements import StoredJournal
     from arena.store.store import Store
     from judge.bench import Control, Given
     from judge.budget import Estimate
-    from judge.calls import Key, Options
+    from judge.calls import Key
     from judge.case import Parameters, Reply
     from judge.methods import FileMethod
     from judge.tables.items import Answers, Item, Turns
@@ -324,23 +324,25 @@ def at_desk(bench: Bench, database: str | None, roster: Path | None) -> "Iterato
 
     settings = read_settings(database=database, roster=roster)
     with announced(), closing(Store(settings.database)) as store:
+        budgets = settings.budgets()
         second = second_judge(
             store,
             settings.roster,
             bench.fallback_judge,
             bench.options,
+            budgets,
             bench.method,
             bench.seed,
             bench.swap_share,
         )
-        yield _Desk(bench, store, settings.budgets(), second)
+        yield _Desk(bench, store, budgets, second)
 
 
 class _Desk:
     """Asks on behalf of one bench, within what is left of its budget."""
 
     def __init__(
-        self, bench: Bench, store: "Store", budgets: "Budgets", second: Second | None
+        self, bench: Bench, store: "Store", budgets: "Budgets", second: Seat | None
     ) -> None:
         self._bench, self._store, self._budgets = bench, store, budgets
         self._second = second
@@ -357,17 +359,18 @@ class _Desk:
         of_models = {}
         for name, model in bench.asked.items():
             due, parameters = bench.due(name), bench.parameters(model)
-            journal, options = self._journal(model)
-            of_models[name] = asyncio.run(forecast_answers(due, parameters, journal, options))
-            in_journal = asyncio.run(recalled_answers(due, parameters, journal, options))
+            seat = self._seat(model)
+            asked = (due, parameters, seat.journal, seat.options)
+            of_models[name] = asyncio.run(forecast_answers(*asked))
+            in_journal = asyncio.run(recalled_answers(*asked))
             answers[name] = {**answers.get(name, {}), **in_journal}
         if bench.method is None or bench.judge is None:
             return of_models, None
         filled = {**answers, **with_stand_ins(bench.items, [*bench.asked], answers)}
         cases = contest(bench.method, bench.items, bench.models, bench.baseline, filled)[0]
-        journal, options = self._journal(bench.judge)
-        named = [case.named for case in cases]
-        return of_models, asyncio.run(forecast_all(named, bench.method, journal, options))
+        seat, named = self._seat(bench.judge), [case.named for case in cases]
+        estimate = forecast_all(named, bench.method, seat.journal, seat.options)
+        return of_models, asyncio.run(estimate)
 
     def answer(self) -> "tuple[dict[str, Sequence[Given]], str]":
         """Let models answer what is not recorded; gives the answers, and why it stopped if so."""
@@ -403,12 +406,12 @@ class _Desk:
         from judge.runs import at_work
 
         due, parameters = self._bench.due(name), self._bench.parameters(model)
-        journal, options = self._journal(model)
+        seat = self._seat(model)
         with working(f"{name} answers") as advance:
             given, run = at_work(
-                opened(model, self._budgets, options.terms),
+                opened(model, self._budgets, seat.options.terms),
                 lambda complete: answered(
-                    due, parameters, complete, journal, options, progress_of(advance)
+                    due, parameters, complete, seat.journal, seat.options, progress_of(advance)
                 ),
             )
         self._count(run)
@@ -416,24 +419,16 @@ class _Desk:
 
     def _judged(self, model: Model, method: "FileMethod", played: _Played) -> _Played:
         from judge.methods import margined
-        from judge.runs import at_work, judge_all, reasons
+        from judge.runs import reasons
         from judge.tables.verdicts import total
 
-        named = [case.named for case in played.cases]
-        journal, options = self._journal(model)
-
-        with working("Judging") as advance:
-            first = at_work(
-                opened(model, self._budgets, options.terms),
-                lambda judge: judge_all(
-                    named, method, judge, journal, options, progress_of(advance)
-                ),
-            )
-        run, second = first, self._second
-        if second is not None:
+        named, seat = [case.named for case in played.cases], self._seat(model)
+        run = first = judged_by(seat, "Judging", named, method)
+        if self._second is not None:
             spent = total([self.spent_usd, first.spent_usd])
-            run = with_second(first, second, named, method, self._budgets, spent)
-        replies = asyncio.run(journal.recall([key for row in run.judged for key in row.keys]))
+            run = with_second(first, self._second, named, method, spent)
+        keys = [key for row in run.judged for key in row.keys]
+        replies = asyncio.run(seat.journal.recall(keys))
         self._count(run)
         if self._bench.margin is not None:
             cases = {one.case.id: one.case for one in named}
@@ -446,17 +441,16 @@ class _Desk:
             why=run.why if run.stopped else "",
         )
 
-    def _journal(self, model: Model) -> "tuple[StoredJournal, Options]":
-        """Open a model's journal, with what is left of the budget."""
-        from arena.judging import journal_of
-
+    def _seat(self, model: Model) -> Seat:
+        """Give a model its journal, with what is left of the budget."""
         bench = self._bench
-        options = run_options(self._store, model, bench.options, bench.seed, bench.swap_share)
-        if options.limit_usd is not None:
-            options = replace(
-                options, limit_usd=max(options.limit_usd - (self.spent_usd or 0), 0.0)
-            )
-        return journal_of(self._store, options.judge, model.price), options
+        seat = seat_of(
+            self._store, model, bench.options, self._budgets, bench.seed, bench.swap_share
+        )
+        if (limit := seat.options.limit_usd) is None:
+            return seat
+        left = max(limit - (self.spent_usd or 0), 0.0)
+        return replace(seat, options=replace(seat.options, limit_usd=left))
 
     def _count(self, run: "Run") -> None:
         self.n_asked += run.n_asked

@@ -27,12 +27,11 @@ from arena.commands.judge_work import (
     ARENA,
     JudgeOptions,
     Probed,
-    Second,
+    Seat,
     Task,
     done,
-    opened,
+    judged_by,
     prepared,
-    progress_of,
     show_estimate,
 )
 from arena.commands.probe import Form, Out, chosen_form, write_result
@@ -57,7 +56,6 @@ from rating.tables.files import Files
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from arena.endpoints.sse import Budgets
     from judge.methods import FileMethod
     from judge.studies.watch import Watched
     from judge.tables.cases import NamedCase
@@ -211,10 +209,9 @@ def _cell(name: str, row: Mapping[str, Any]) -> str:
 
 def with_second(
     first: "Run",
-    second: Second,
+    second: Seat,
     cases: "Sequence[NamedCase]",
     method: "FileMethod",
-    budgets: "Budgets",
     spent_usd: float | None,
 ) -> "Run":
     """Let the second judge take the cases that the first gave no verdict on; return both runs.
@@ -224,22 +221,16 @@ def with_second(
     spent_usd : float or None
         Of the budget, so far.
     """
-    from judge.runs import at_work, handed_over, judge_all, together
+    from judge.runs import handed_over, together
 
     theirs = handed_over(cases, first)
     if not theirs:
         return first
     limit = second.options.limit_usd
     left = None if limit is None else max(limit - (spent_usd or 0.0), 0.0)
-    options = replace(second.options, limit_usd=left)
-    with working(f"Judging with {second.model.id}") as advance:
-        run = at_work(
-            opened(second.model, budgets, options.terms),
-            lambda judge: judge_all(
-                theirs, method, judge, second.journal, options, progress_of(advance)
-            ),
-        )
-    return together(first, run, second.model.id)
+    seat = replace(second, options=replace(second.options, limit_usd=left))
+    run = judged_by(seat, f"Judging with {seat.model.id}", theirs, method)
+    return together(first, run, seat.model.id)
 
 
 def on_fallback(report: Mapping[str, Any]) -> list[str]:
@@ -488,7 +479,7 @@ def probe(
         raise DataError(msg)
     files, people = _cases_and_votes(cases, votes, chosen)
     task = Task(method=method, cases=cases, chosen=chosen, seed=seed, rubric=rubric, scale=scale)
-    with prepared(options, task, files=files, probes=True) as (work, journal):
+    with prepared(options, task, files=files, probes=True) as work:
         single = not work.method.pairwise
         source = own_material()
         if cases and {*wanted} != {PEOPLE}:
@@ -504,11 +495,11 @@ def probe(
         each = [f"{len(of):,} {groups()[group]['asked']}" for group, of in tried.items()]
         probes = f"{'; '.join(each)}, {'one at a time' if single else 'in both orders'}."
         if dry_run:
-            show_estimate(work, journal, form)
+            show_estimate(work, form)
             if form != "json":
                 say(probes)
             return
-        run = done(work, journal)
+        run = done(work)
     result = {
         "judge": work.model.id,
         "method": work.method.name,

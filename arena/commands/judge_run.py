@@ -37,7 +37,6 @@ from rating.tables.files import ENTRY, in_mb, replacing, require_file
 
 if TYPE_CHECKING:
     from arena.endpoints.chat import Limits, Line
-    from arena.store.judgements import StoredJournal
     from judge.calls import Call, Key
     from judge.case import Reply
     from judge.verdict import Run
@@ -52,24 +51,24 @@ SHOWN = 5
 """Sentences on single lines that are shown."""
 
 
-def _batched(work: Work, journal: "StoredJournal", batch: Batch, form: str) -> None:
+def _batched(work: Work, batch: Batch, form: str) -> None:
     """Write what a run would ask into a folder, or read what came back from one."""
     what, folder = batch
     if what == "write":
-        _show_written(work, journal, folder, form)
+        _show_written(work, folder, form)
     else:
-        _show_read(asyncio.run(_read(work, journal, folder)), folder, form)
+        _show_read(asyncio.run(_read(work, folder)), folder, form)
 
 
-def _show_written(work: Work, journal: "StoredJournal", folder: Path, form: str) -> None:
+def _show_written(work: Work, folder: Path, form: str) -> None:
     from judge.runs import forecast_all
 
     _require_new(folder)
-    estimate = asyncio.run(forecast_all(work.cases, work.method, journal, work.options))
+    estimate = asyncio.run(forecast_all(work.cases, work.method, work.journal, work.options))
     discount = work.model.judging.batch_discount
     if estimate.cost_usd is not None:
         estimate = replace(estimate, cost_usd=estimate.cost_usd * (1 - discount))
-    files, n = asyncio.run(_write(work, journal, folder))
+    files, n = asyncio.run(_write(work, folder))
     if form == "json":
         write_json({"folder": str(folder), "files": files, "n": n, **estimate.to_dict()})
         return
@@ -97,7 +96,7 @@ def _require_new(folder: Path) -> None:
         raise DataError(msg) from error
 
 
-async def _write(work: Work, journal: "StoredJournal", folder: Path) -> tuple[list[str], int]:
+async def _write(work: Work, folder: Path) -> tuple[list[str], int]:
     from arena.endpoints.chat import LIMITS, format_of, request_of
     from judge.runs import each_due
 
@@ -112,7 +111,7 @@ async def _write(work: Work, journal: "StoredJournal", folder: Path) -> tuple[li
         raise DataError(msg)
     files = _Requests(folder, LIMITS[kind], as_list=kind == "anthropic")
     try:
-        async for call in each_due(work.cases, work.method, journal, work.options):
+        async for call in each_due(work.cases, work.method, work.journal, work.options):
             decoding = terms.decoding(call.request.parameters)
             request = call.request.messages
             files.add(request_of(model, call.key, request, decoding, terms.lessons))
@@ -230,7 +229,7 @@ class _Read:
         }
 
 
-async def _read(work: Work, journal: "StoredJournal", folder: Path) -> _Read:
+async def _read(work: Work, folder: Path) -> _Read:
     from judge.runs import each_due
 
     read, failed = _Read(), set[str]()
@@ -249,13 +248,14 @@ async def _read(work: Work, journal: "StoredJournal", folder: Path) -> _Read:
             else:
                 failed.add(call.key)
         new = [call for call in calls if call.key in replies]
-        await asyncio.gather(*(journal.keep(c.key, c.request, replies[c.key]) for c in new))
+        keep = work.journal.keep
+        await asyncio.gather(*(keep(c.key, c.request, replies[c.key]) for c in new))
         for call in new:
             read.new += 1
             _book(work, call, replies[call.key], read)
         return replies
 
-    async for call in each_due(work.cases, work.method, journal, work.options, take):
+    async for call in each_due(work.cases, work.method, work.journal, work.options, take):
         read.missing += call.key not in failed
     read.unknown = len(places)
     for custom_id, place in [*places.items()][:1]:
@@ -459,16 +459,16 @@ def run(
     if task.method == IFEVAL:
         _check(task, options.judge, out, form)
         return
-    with prepared(options, task, length_margin, second=fallback_judge) as (work, journal):
+    with prepared(options, task, length_margin, second=fallback_judge) as work:
         beyond = () if certificate is None else _beyond(certificate, work)
         if batch is not None:
-            _batched(work, journal, batch, form)
+            _batched(work, batch, form)
             return
         _require_fallback(work, fallback)
         if dry_run or out is None:
-            show_estimate(work, journal, form)
+            show_estimate(work, form)
             return
-        report = _judged(work, journal, out, fallback)
+        report = _judged(work, out, fallback)
         report |= {"warnings": [*beyond, *work.warnings, *report["warnings"]]}
     _show_run(report, out, form, max_unparsed)
 
@@ -502,11 +502,11 @@ def work(
     if task.method == IFEVAL:
         msg = "--method ifeval asks no model, so there is no work to share: use judge run."
         raise DataError(msg)
-    with prepared(options, task) as (prepared_work, journal):
-        result = done(prepared_work, journal)
+    with prepared(options, task) as prepared_work:
+        result = done(prepared_work)
         _, report = _judge_run_results(prepared_work, result)
         report |= {"warnings": [*prepared_work.warnings, *report["warnings"]]}
-        report |= _unparsed(prepared_work, journal, result)
+        report |= _unparsed(prepared_work, result)
     _show_run(report, None, form, max_unparsed)
 
 
@@ -552,9 +552,7 @@ def _require_batch_alone(
         raise DataError(msg)
 
 
-def _judged(
-    work: Work, journal: "StoredJournal", out: Path, fallback: str | None
-) -> dict[str, Any]:
+def _judged(work: Work, out: Path, fallback: str | None) -> dict[str, Any]:
     """Judge, write the rows, and return what is to be said."""
     from judge.methods import margined
     from judge.report.run import lacks_logprobs
@@ -562,7 +560,7 @@ def _judged(
     from judge.tables.verdicts import write_judged
 
     lack = work.options.lack(work.method) if fallback is not None else None
-    result = done(work, journal) if lack is None else None
+    result = done(work) if lack is None else None
     fell_back = []
     if fallback is not None and (result is None or lacks_logprobs(result)):
         first = result
@@ -572,14 +570,14 @@ def _judged(
             f"No reply had log-probabilities ({looked:,} checked): every case was judged with "
             f"{work.method.name} instead, which is another measurement."
         )
-        result = done(work, journal)
+        result = done(work)
         result = result if first is None else result.after(first)
     assert result is not None
     alone = result
     why: Mapping[str, int] = {}
     if work.second is not None:
         spent = alone.spent_usd
-        result = with_second(alone, work.second, work.cases, work.method, work.budgets, spent)
+        result = with_second(alone, work.second, work.cases, work.method, spent)
         why = {} if result is alone else reasons(alone)
     shown = result
     if work.method.length_margin is not None:
@@ -588,7 +586,7 @@ def _judged(
     rows, report = _judge_run_results(work, shown)
     write_judged(rows, out)
     report |= {"warnings": [*fell_back, *report["warnings"]]}
-    report |= _unparsed(work, journal, result)
+    report |= _unparsed(work, result)
     if work.second is not None:
         from judge.report.page import fallback_of
 
@@ -596,7 +594,7 @@ def _judged(
     return report
 
 
-def _unparsed(work: Work, journal: "StoredJournal", run: "Run") -> dict[str, Any]:
+def _unparsed(work: Work, run: "Run") -> dict[str, Any]:
     """Give how many replies hold no verdict, the first of them, and what the method wants."""
     from judge.methods import WRITER, published
     from judge.report.run import examples, unparsed_of
@@ -604,7 +602,7 @@ def _unparsed(work: Work, journal: "StoredJournal", run: "Run") -> dict[str, Any
 
     unparsed = unparsed_of(run)
     replies: dict[Key, Reply] = {}
-    for source, is_second in ((journal, False), (work.second and work.second.journal, True)):
+    for source, is_second in ((work.journal, False), (work.second and work.second.journal, True)):
         keys = [row.keys[-1] for row in unparsed.rows if row.keys and bool(row.judge) is is_second]
         if source and keys:
             replies |= asyncio.run(source.recall(keys))

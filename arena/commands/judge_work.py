@@ -130,38 +130,34 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Seat:
+    """A model that judges: the options of its run, its journal, and what its endpoint may send."""
+
+    model: Model
+    options: "Options"
+    journal: "StoredJournal"
+    budgets: "Budgets"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work(Seat):
     """All that a run needs.
 
     Attributes
     ----------
-    budgets : Budgets
-        What the judge's endpoint may send.
     margin : int or None
         Length margin of WB-Reward, in characters; None for none.
-    second : Second or None
+    second : Seat or None
         Who is asked in the judge's place, if anybody.
     warnings : sequence of str
         What was said of rows that are no cases.
     """
 
-    model: Model
     cases: "Sequence[NamedCase]"
     method: "FileMethod"
-    options: "Options"
-    budgets: "Budgets"
     margin: int | None = None
-    second: "Second | None" = None
+    second: Seat | None = None
     warnings: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Second:
-    """A second judge, and where its replies are kept."""
-
-    model: Model
-    options: "Options"
-    journal: "StoredJournal"
 
 
 @contextmanager
@@ -173,7 +169,7 @@ def prepared(
     *,
     second: str | None = None,
     probes: bool = False,
-) -> "Iterator[tuple[Work, StoredJournal]]":
+) -> Iterator[Work]:
     """Open the database and read what the work needs; what goes wrong in it is bad input.
 
     Parameters
@@ -190,7 +186,6 @@ def prepared(
     DataError, SettingsError
         If the options or the cases cannot be used.
     """
-    from arena.judging import journal_of
     from arena.settings import read_settings
     from arena.store.store import Store
 
@@ -210,18 +205,23 @@ def prepared(
 
     with announced(), closing(Store(settings.database)) as store:
         pairs = method.pairwise or probes
+        budgets = settings.budgets()
+        first = seat_of(store, model, chosen, budgets, task.seed, share)
         work = Work(
             model=model,
+            options=first.options,
+            journal=first.journal,
+            budgets=budgets,
             method=method,
             cases=_cases(store, task, files, warn, pairs=pairs, turns=method.reads_turns),
             warnings=warnings,
-            options=run_options(store, model, chosen, task.seed, share),
-            budgets=settings.budgets(),
             margin=margin_of(method, margin),
-            second=second_judge(store, settings.roster, second, chosen, method, task.seed, share),
+            second=second_judge(
+                store, settings.roster, second, chosen, budgets, method, task.seed, share
+            ),
         )
         _require_images_of_second(work)
-        yield work, journal_of(store, work.options.judge, model.price)
+        yield work
 
 
 def _require_images_of_second(work: Work) -> None:
@@ -243,10 +243,11 @@ def second_judge(
     roster: Path | None,
     name: str | None,
     chosen: JudgeOptions,
+    budgets: "Budgets",
     method: "FileMethod | None",
     seed: str | None,
     swap_share: float,
-) -> Second | None:
+) -> Seat | None:
     """Give the judge of ``--fallback-judge``, with a journal of its own.
 
     Raises
@@ -255,8 +256,6 @@ def second_judge(
         If it is the judge itself, is not in the roster, has no price where a budget counts it, or
         is known to lack what the method reads.
     """
-    from arena.judging import journal_of
-
     if name is None or method is None:
         return None
     if name == chosen.judge:
@@ -266,21 +265,17 @@ def second_judge(
     if chosen.budget is not None and model.price is None:
         msg = f"--budget counts dollars, and {name!r} has no price in the roster: add it."
         raise DataError(msg)
-    options = run_options(store, model, chosen, seed, swap_share)
-    if lack := options.lack(method):
+    seat = seat_of(store, model, chosen, budgets, seed, swap_share)
+    if lack := seat.options.lack(method):
         raise DataError(f"--fallback-judge {name!r}: {lack}")
-    return Second(
-        model=model,
-        options=options,
-        journal=journal_of(store, options.judge, model.price),
-    )
+    return seat
 
 
-def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> None:
+def show_estimate(work: Work, form: str | None) -> None:
     """Show what the work would ask."""
     from judge.runs import forecast_all
 
-    estimate = asyncio.run(forecast_all(work.cases, work.method, journal, work.options))
+    estimate = asyncio.run(forecast_all(work.cases, work.method, work.journal, work.options))
     if form == "json":
         write_json(estimate.to_dict())
     else:
@@ -307,15 +302,20 @@ def _rounded(tokens: float) -> str:
     return f"{float(f'{tokens:.2g}'):,.0f}"
 
 
-def done(work: Work, journal: "StoredJournal") -> "Run":
+def done(work: Work) -> "Run":
     """Let the judge work, and show how far it is."""
+    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
+    return judged_by(work, "Judging", work.cases, work.method)
+
+
+def judged_by(seat: Seat, title: str, cases: "Sequence[NamedCase]", method: "FileMethod") -> "Run":
+    """Let a judge take cases, and show under a title how far it is."""
     from judge.runs import at_work, judge_all
 
-    cases, method, options = work.cases, work.method, work.options
-    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
-    with working("Judging") as advance:
+    journal, options = seat.journal, seat.options
+    with working(title) as advance:
         return at_work(
-            opened(work.model, work.budgets, options.terms),
+            opened(seat.model, seat.budgets, options.terms),
             lambda judge: judge_all(cases, method, judge, journal, options, progress_of(advance)),
         )
 
@@ -329,24 +329,22 @@ def asked_of(
     budgets: "Budgets",
 ) -> "tuple[Run, StoredJournal]":
     """Ask a model about cases what its journal does not hold yet; gives the journal, too."""
-    from arena.judging import journal_of
     from judge.runs import at_work, run
 
-    options = run_options(store, model, chosen)
-    journal = journal_of(store, options.judge, model.price)
+    seat = seat_of(store, model, chosen, budgets)
     with working(f"Asking {model.id}") as advance:
         result = at_work(
-            opened(model, budgets, options.terms),
+            opened(model, budgets, seat.options.terms),
             lambda complete: run(
                 cases,
                 method,
                 complete,
-                journal,
-                options,
+                seat.journal,
+                seat.options,
                 progress=lambda now: advance(now.n_done, now.n_total),
             ),
         )
-    return result, journal
+    return result, seat.journal
 
 
 def progress_of(advance: Advance) -> Callable[["Progress"], None]:
@@ -497,21 +495,22 @@ def _cases(
     return on_disk(rows)
 
 
-def run_options(
+def seat_of(
     store: "Store",
     model: Model,
     chosen: JudgeOptions,
+    budgets: "Budgets",
     seed: str | None = None,
     swap_share: float = 1.0,
-) -> "Options":
-    """Give the options of a run by a model; its secret is the database's if none is given."""
+) -> Seat:
+    """Let a model judge; the secret of its run is the database's if none is given."""
     from arena.judging import former_revision_of, journal_of, revision_of, terms_of
     from arena.store.judgements import judging_seed
     from judge.calls import AGAIN, Options, RateLimits
 
     revision, former = revision_of(model), former_revision_of(model)
     journal = journal_of(store, revision, model.price)
-    return Options(
+    options = Options(
         judge=revision,
         formerly=former if journal.holds(former) else None,
         seed=seed or judging_seed(store, datetime.now(UTC)),
@@ -523,3 +522,4 @@ def run_options(
         again=AGAIN[chosen.again] if chosen.again else frozenset(),
         terms=terms_of(model, journal),
     )
+    return Seat(model=model, options=options, journal=journal, budgets=budgets)

@@ -38,7 +38,7 @@ from arena.commands.judge_work import (
     in_words,
     roster_model,
     roster_models,
-    run_options,
+    seat_of,
 )
 from arena.commands.rate import HEADS, cell
 from arena.errors import SettingsError
@@ -170,7 +170,7 @@ def _by_model(
     *,
     dry_run: bool,
 ) -> None:
-    from arena.judging import journal_of, tagger_of
+    from arena.judging import tagger_of
     from arena.play.upkeep import store_labels, unlabelled_turns
     from arena.settings import read_settings
     from arena.store.labels import counts as counted
@@ -189,21 +189,19 @@ def _by_model(
     database = source if is_database else options.database
     settings = read_settings(database=database, roster=options.roster)
     model = roster_model(settings.roster, options.judge, "--judge")
-    tagger, file = tagger_of(model), Files((source,))
+    tagger, file, budgets = tagger_of(model), Files((source,)), settings.budgets()
     runs: list[Run] = []
     with announced(), closing(Store(settings.database)) as store:
 
         def estimate(prompts: Sequence[Sequence[str]]) -> "Estimate":
-            terms = run_options(store, model, options)
-            journal = journal_of(store, terms.judge, model.price)
-            return asyncio.run(forecast(_cases(prompts), Tagging(), journal, terms))
+            seat = seat_of(store, model, options, budgets)
+            return asyncio.run(forecast(_cases(prompts), Tagging(), seat.journal, seat.options))
 
         def labels(prompts: Sequence[Sequence[str]]) -> "Labels":
             """Label the prompts of conversations; None where no label can be read."""
             before = estimate(prompts)
             if before.n_calls:
                 say(f"{model.id}: {in_words(before)}", error=True)
-            budgets = settings.budgets()
             run, _ = asked_of(store, model, _cases(prompts), Tagging(), options, budgets)
             runs.append(run)
             readings = {row.case_id: row.reading for row in run.judged if row.reading is not None}

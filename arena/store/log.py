@@ -413,11 +413,6 @@ def excluded_outcomes(session: Session, policy: str, until: int) -> list[Alike]:
     return _counted(session, col(VoteRow.id).in_(_excluded(policy)), col(VoteRow.id) <= until)
 
 
-def _excluded_votes(session: Session, policy: str) -> set[int]:
-    """Give the keys of votes that have an exclusion logged under a policy."""
-    return {*session.exec(_excluded(policy))}
-
-
 def _excluded(policy: str) -> SelectOfScalar[int]:
     return select(ExclusionRow.vote_id).where(tables.is_standing(policy))
 
@@ -750,7 +745,7 @@ def asked(
     after : int
         Key of the newest vote that is excluded, except those of ``also``.
     """
-    left_out = _excluded_votes(session, policy.name)
+    left_out = {*session.exec(_excluded(policy.name))}
     query = (
         tables.select_votes(
             VoteRow.id, _PERSON, VoteRow.outcome, VoterRow.kind, VoteRow.broken, TurnRow.prompt

@@ -152,7 +152,8 @@ def change(
     row.blocked = row.blocked if blocked is None else blocked
     row.sessions += sign_out
     if sign_out or row.blocked:
-        _expire_links(session, voter_id, now)
+        of_devices = (col(InvitationRow.person) == voter_id, col(InvitationRow.expires) > now)
+        session.exec(update(InvitationRow).where(*of_devices).values(expires=now))
     after = {"role": row.role, "blocked": row.blocked}
     detail = {"before": before, "after": after, "signed_out": sign_out}
     note(session, by, "change person", voter_id, detail, now)
@@ -262,11 +263,6 @@ def _open_invitation(session: Session, token_hash: str, now: datetime) -> Invita
         .with_for_update()
     )
     return session.exec(query).one_or_none()
-
-
-def _expire_links(session: Session, voter_id: str, now: datetime) -> None:
-    of_devices = (col(InvitationRow.person) == voter_id, col(InvitationRow.expires) > now)
-    session.exec(update(InvitationRow).where(*of_devices).values(expires=now))
 
 
 def _known(session: Session, entrance: Entrance) -> PersonRow | None:
