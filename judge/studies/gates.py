@@ -317,8 +317,8 @@ def _agrees(evidence: Evidence) -> tuple[Verdict, str]:
             "excluded; when ties count as a third answer, we do not find this."
         )
     return "yes", (
-        "The judge agrees with a person as often as another person does, to within "
-        f"{100 * MARGIN:.0f} percentage points."
+        "The judge agrees with a person at most "
+        f"{100 * MARGIN:.0f} percentage points less often than another person does."
     )
 
 
