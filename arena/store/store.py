@@ -31,7 +31,7 @@ from arena.store.voting import Notifications
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Act = Callable[Concatenate[Session, P], T]
+_Act = Callable[Concatenate[Session, P], T]
 """What is done in a transaction, such as a function of `arena.store.battles`."""
 
 SOLE = 0x736F6C65
@@ -85,7 +85,7 @@ class _OpenFile:
         return stat.st_dev, stat.st_ino
 
 
-def _transaction(act: Act[P, T]) -> "Callable[Concatenate[Store, P], T]":
+def _transaction(act: _Act[P, T]) -> "Callable[Concatenate[Store, P], T]":
     """Make the method that does an act in a transaction of its own: all of it, or nothing."""
 
     def method(store: "Store", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -224,12 +224,12 @@ class Store:
         finally:
             self._thread.reads = outer
 
-    def read(self, query: Act[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def read(self, query: _Act[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Read what a query gives, in a transaction of its own."""
         with self.reading() as session:
             return query(session, *args, **kwargs)
 
-    def write(self, act: Act[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def write(self, act: _Act[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do what an act writes, in a transaction of its own."""
         with self.writing() as session:
             return act(session, *args, **kwargs)
