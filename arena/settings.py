@@ -501,11 +501,11 @@ def read_keys(models: Iterable[Model], file: Path | None = None) -> Keys:
 
 def read_servers() -> tuple[Server, ...]:
     """Give the servers on this machine where models may answer, and what OPENAI_BASE_URL names."""
-    named = read_openai()
+    named = _read_openai()
     return (*LOCAL, named) if named else LOCAL
 
 
-def read_openai() -> Server | None:
+def _read_openai() -> Server | None:
     """Read the server that OPENAI_BASE_URL names, with the key of OPENAI_API_KEY if there is one.
 
     A key alone names no server: a demo must not spend money because a key lies about.

@@ -33,11 +33,11 @@ PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
     "product code lines": 71_374,
     "product files": 232,
-    "dataclasses": 512,
-    "public names": 2_202,
-    "public, used by no other module": 424,
-    "public, used by one other module": 1_051,
-    "private helpers called once": 1_647,
+    "dataclasses": 511,
+    "public names": 2_198,
+    "public, used by no other module": 415,
+    "public, used by one other module": 1_053,
+    "private helpers called once": 1_601,
     "class names that occur 2 to 5 times": 57,
     "file names that occur more than once": 18,
     "types that hold rows of votes": 6,
@@ -46,7 +46,7 @@ LIMITS = {
     "import contracts": 10,
     "modules in import cycles": 0,
     "longest chain of imports": 36,
-    "test code lines": 78_324,
+    "test code lines": 78_816,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent

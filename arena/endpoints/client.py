@@ -121,14 +121,12 @@ class Connections(httpx.AsyncBaseTransport):
 
     Parameters
     ----------
-    verify : SSLContext
-        Certificates to trust.
     connect_s : float
         To wait for a free connection, and to connect.
     """
 
-    def __init__(self, verify: ssl.SSLContext, connect_s: float) -> None:
-        self._verify = verify
+    def __init__(self, connect_s: float) -> None:
+        self._verify = _trust()
         self._limits = aiohttp.ClientTimeout(total=None, connect=connect_s, sock_connect=connect_s)
         self._session: aiohttp.ClientSession | None = None
 
@@ -437,7 +435,7 @@ class Timeouts:
 
 
 @cache
-def trust() -> ssl.SSLContext:
+def _trust() -> ssl.SSLContext:
     """Read the certificates to trust, once: those of SSL_CERT_FILE or SSL_CERT_DIR if set."""
     return httpx.create_ssl_context()
 
@@ -507,7 +505,7 @@ class Endpoints:
         self._turn = asyncio.Lock()
         self._held: set[tuple[str, str]] = set()
         self._transports = dict(transports or {})
-        self._network = Connections(trust(), timeouts.connect_s) if networked else None
+        self._network = Connections(timeouts.connect_s) if networked else None
 
     async def aclose(self) -> None:
         """Close every connection; requests that are under way fail."""
@@ -743,7 +741,7 @@ class Endpoints:
             if endpoint.startswith(prefix):
                 return transport
         if self._network is None:  # the first model behind a network came while this runs
-            self._network = Connections(trust(), self._timeouts.connect_s)
+            self._network = Connections(self._timeouts.connect_s)
         return self._network
 
     def _headers(self, model: Model) -> dict[str, str]:

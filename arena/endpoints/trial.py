@@ -16,7 +16,7 @@ import httpx
 from arena.domain.model import Model
 from arena.domain.room_view import Trial
 from arena.domain.vote import FailureClass
-from arena.endpoints.client import Connections, Endpoints, trust, url_of
+from arena.endpoints.client import Connections, Endpoints, url_of
 from arena.endpoints.sse import DEFAULT_BUDGETS, check_headers, read_whole
 from arena.errors import EndpointError
 from judge.case import Message
@@ -102,7 +102,7 @@ LOCAL = (
 async def discover(servers: Sequence[Server]) -> tuple[Model, ...]:
     """Ask servers for their models, all at once; one that does not list any has none."""
     timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_S)
-    network = Connections(trust(), CONNECT_S)
+    network = Connections(CONNECT_S)
     async with httpx.AsyncClient(timeout=timeout, transport=network) as client:
         by_server = await asyncio.gather(*(_models_of(client, server) for server in servers))
     return tuple(model for models in by_server for model in models)

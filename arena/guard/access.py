@@ -169,7 +169,7 @@ class People:
             self.sign_out_everywhere(person)
             return
         with self.store.writing() as session:
-            people.sign_out(session, person.id, claim.session, self.now())
+            people.note(session, person.id, people.SIGN_OUT, claim.session, {}, self.now())
         self._hold(f"session {claim.session}", None)
 
     def sign_out_everywhere(self, person: Person) -> None:

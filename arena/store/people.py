@@ -160,11 +160,6 @@ def change(
     return _person(row)
 
 
-def sign_out(session: Session, voter_id: str, ended: str, now: datetime) -> None:
-    """End one session of a person, by its id."""
-    note(session, voter_id, SIGN_OUT, ended, {}, now)
-
-
 def is_signed_out(session: Session, ended: str) -> bool:
     """Tell whether a session was ended."""
     same = col(ActRow.act) == SIGN_OUT, col(ActRow.subject) == ended

@@ -884,10 +884,10 @@ def read(session: Session, policy: Policy, models: Iterable[str], asked_since: d
     rows = {model: connection.execute(_newest(model, over)).one_or_none() for model in models}
     asked = {model: Asked(*row) for model, row in rows.items() if row is not None}
     head, links = connection.execute(_END).one()
-    return Logged(vote_facts(session, policy), asked, head, links)
+    return Logged(_vote_facts(session, policy), asked, head, links)
 
 
-def vote_facts(session: Session, policy: Policy) -> VoteFacts:
+def _vote_facts(session: Session, policy: Policy) -> VoteFacts:
     """Count the votes that a policy counts."""
     connection = session.connection()
     votes, prompts, on_prompts, first, last = connection.execute(_counted(policy, *_OF_ALL)).one()

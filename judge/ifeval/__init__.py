@@ -1002,23 +1002,6 @@ def accuracy(checked: Sequence[Checked], *, level: float = 0.95) -> Accuracy:
     )
 
 
-def accuracy_by_instruction(
-    checked: Sequence[Checked], *, families: bool = False, level: float = 0.95
-) -> Mapping[str, tuple[Share, Share]]:
-    """Return the strict and the loose share of each instruction, or of each family, by name."""
-    results: dict[str, list[tuple[str, bool | None, bool | None]]] = defaultdict(list)
-    for one in checked:
-        for id, strict, loose in zip(one.ids, one.strict, one.loose, strict=True):
-            results[id.split(":")[0] if families else id].append((one.prompt, strict, loose))
-    return {
-        name: (
-            share(((prompt, strict) for prompt, strict, _ in rows), level=level),
-            share(((prompt, loose) for prompt, _, loose in rows), level=level),
-        )
-        for name, rows in sorted(results.items())
-    }
-
-
 def share(
     results: Iterable[tuple[str, float | None]], *, level: float = 0.95, exact: bool = False
 ) -> Share:

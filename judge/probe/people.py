@@ -130,10 +130,10 @@ def rated_pairs(scores: Floats, ratings: Floats, prompt: Ints, drawn: Floats) ->
     first, second = both[0], both[1]
     votes = np.sign(ratings[first] - ratings[second])
     verdict = compare(scores[first], scores[second])
-    return net_agreement(verdict, np.column_stack([votes > 0, votes < 0]), prompt[first], drawn)
+    return _net_agreement(verdict, np.column_stack([votes > 0, votes < 0]), prompt[first], drawn)
 
 
-def net_agreement(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> Drawn:
+def _net_agreement(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> Drawn:
     """Return ``P(agree) - P(disagree)`` with the votes for A and for B.
 
     Parameters

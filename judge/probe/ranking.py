@@ -377,14 +377,14 @@ def variance_shares(
     if not parts.any():
         raise DataError(f"All scores are {scores.flat[0]}: there is no variance to share out.")
     entrant, seed, snapshot = (float(part) for part in parts / parts.sum())
-    null = null_entrant_shares(shape, rng=rng, draws=draws)
+    null = _null_entrant_shares(shape, rng=rng, draws=draws)
     exchanged = _exchanged_entrant_shares(scores, rng=rng, draws=min(draws, EXCHANGES))
     return VarianceShares(
         entrant, seed, snapshot, _p(null, entrant), _p(exchanged, entrant), shape
     )
 
 
-def null_entrant_shares(
+def _null_entrant_shares(
     shape: tuple[int, int, int], *, rng: np.random.Generator, draws: int = NULL_DRAWS
 ) -> Floats:
     """Draw the models' share where every score is the same normal noise, shape (draws,).
@@ -397,7 +397,7 @@ def null_entrant_shares(
 
     Examples
     --------
-    >>> shares = null_entrant_shares((4, 3, 9), rng=np.random.default_rng(1))
+    >>> shares = _null_entrant_shares((4, 3, 9), rng=np.random.default_rng(1))
     >>> round(float((shares > 0.1).mean()), 3)
     0.021
     """

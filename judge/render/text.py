@@ -85,7 +85,7 @@ _ROWS = frozenset({"math", "mrow", "mstyle", "mtd", "mphantom", "msqrt"})
 _SCRIPTS = frozenset({"msub", "msup", "msubsup", "munder", "mover", "munderover"})
 
 
-class UntrustedFormulaError(ValueError):
+class _UntrustedFormulaError(ValueError):
     """MathML with names that are not known here, or that shows TeX which was not understood."""
 
 
@@ -114,7 +114,7 @@ def mathml(tex: str, *, display: bool) -> str | None:
         return None
     try:
         safe = _copied(element)
-    except UntrustedFormulaError:
+    except _UntrustedFormulaError:
         return None
     safe.attrib = {"display": shown_as}
     if not "".join(safe.itertext()).strip():
@@ -141,13 +141,13 @@ def _with_known_environments(tex: str) -> str:
 
 
 def _copied(element: Element) -> Element:
-    """Copy an element with what is known of it; `UntrustedFormulaError` if that is not all."""
+    """Copy an element with what is known of it; `_UntrustedFormulaError` if that is not all."""
     if element.tag not in TAGS:
-        raise UntrustedFormulaError(element.tag)
+        raise _UntrustedFormulaError(element.tag)
     copy = Element(element.tag, {k: v for k, v in element.attrib.items() if _is_safe(k, v)})
     copy.text = unescape(element.text or "")
     if "\\" in copy.text or (copy.text == "&" and element.tag == "mi"):
-        raise UntrustedFormulaError(copy.text)
+        raise _UntrustedFormulaError(copy.text)
     children = [_copied(child) for child in element]
     if element.tag == "msub" and children[0].text in _UNDER:
         copy.tag = "munder"
@@ -157,14 +157,14 @@ def _copied(element: Element) -> Element:
 
 
 def _is_safe(name: str, value: str) -> bool:
-    """Tell whether an attribute may stay; `UntrustedFormulaError` for a space out of bounds."""
+    """Tell whether an attribute may stay; `_UntrustedFormulaError` for a space out of bounds."""
     if name not in _LENGTHS:
         return name in ATTRIBUTES
     length = _LENGTH.fullmatch(value.strip().removeprefix("+"))
     if length is None:
         return False
     if abs(float(length[1])) / _UNITS_PER_EM[length[2]] > LONGEST_SPACE_EM:
-        raise UntrustedFormulaError(value)
+        raise _UntrustedFormulaError(value)
     return True
 
 

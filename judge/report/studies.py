@@ -193,7 +193,7 @@ def _board_figure(judge: JudgeStudy) -> Figure | None:
     )
 
 
-def powered_section(judges: Judges, level: float) -> Section:
+def _powered_section(judges: Judges, level: float) -> Section:
     """Describe what the judge's verdicts add to the votes."""
     known = [(judge.name, judge.powered) for judge in judges if judge.powered is not None]
     paragraphs = [_gain(name, powered) for name, powered in known]
@@ -436,7 +436,7 @@ def report_page(study: Study, made: date) -> Page:
         sections.append(_board_section(judges, study.contests))
     sections += [_examples(study, judge) for judge in study.data.judges]
     if any(judge.powered is not None for judge in judges):
-        sections.append(powered_section(judges, level))
+        sections.append(_powered_section(judges, level))
     if any(judge.plan is not None for judge in judges):
         sections.append(_plan_section(judges))
     if any(judge.win_rates for judge in judges):

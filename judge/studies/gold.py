@@ -406,7 +406,7 @@ it."""
 
 
 @dataclass(frozen=True, slots=True)
-class InstructedStudy:
+class _InstructedStudy:
     """What votes tell of whether voters notice that an instruction is broken.
 
     Attributes
@@ -511,7 +511,7 @@ def _alone(a: bool | None, b: bool | None) -> Outcome | None:
 
 def study_instructed(
     votes: Sequence[InstructedVote], unread: int = 0, level: float = 0.95
-) -> InstructedStudy:
+) -> _InstructedStudy:
     """Describe how often the answer that breaks an instruction is preferred.
 
     Intervals allow for other voters and other prompts, as those of `study_gold`. A voter's first
@@ -529,7 +529,7 @@ def study_instructed(
     by_kind = {id: _violator(id, first.values(), level) for id in ids}
     most_first = sorted(by_kind.items(), key=lambda one: (-one[1].n, one[0]))
     gold = study_gold([vote for vote, _ in first.values()], level)
-    return InstructedStudy(gold, unread, dict(most_first))
+    return _InstructedStudy(gold, unread, dict(most_first))
 
 
 def _violator(id: str, votes: Iterable[InstructedVote], level: float) -> Estimate:

@@ -290,16 +290,16 @@ def _table_of(rows: DataFrame, cells: pa.Table) -> Table:
 
     def parts(
         models: Sequence[str], live: Bools, a: Integers, b: Integers, outcome: Integers
-    ) -> VotersInCluster:
+    ) -> _VotersInCluster:
         cell = (a.astype(np.int64) * len(models) + b) * len(OUTCOMES) + outcome
-        return VotersInCluster(rows, cells.filter(pa.array(live)), cell, tuple(models))
+        return _VotersInCluster(rows, cells.filter(pa.array(live)), cell, tuple(models))
 
     n = np.asarray(cells[N].to_numpy(), dtype=np.int64)
     return Table(texts, {}, n, lambda _: None, parts)
 
 
 @dataclass(frozen=True, eq=False)
-class VotersInCluster:
+class _VotersInCluster:
     """Votes by voter in a cluster: `rating.comparisons.Parts`.
 
     Attributes

@@ -30,7 +30,7 @@ def test_the_log_and_its_export_say_the_same_of_the_votes(
 ) -> None:
     fill(database_url)
     with closing(Store(database_url)) as store, store.reading() as session:
-        facts = studies.vote_facts(session, DEFAULT)
+        facts = studies._vote_facts(session, DEFAULT)
         path = tmp_path / "votes.parquet"
         export_votes(log.links(session, DEFAULT), DEFAULT, path, total=log.count_links(session))
     verified, votes = read_votes(path)

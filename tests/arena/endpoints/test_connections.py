@@ -105,7 +105,7 @@ async def test_an_answer_over_tls_is_read_to_its_end_though_its_server_has_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trust = ssl.create_default_context(cafile=CERTIFICATE)
-    monkeypatch.setattr(client, "trust", lambda: trust)
+    monkeypatch.setattr(client, "_trust", lambda: trust)
     async with hasty_server(pieces=2000) as url:
         endpoints = Endpoints({})
         model = Model(id="m", name="m", endpoint=url, model="m")
@@ -114,11 +114,14 @@ async def test_an_answer_over_tls_is_read_to_its_end_though_its_server_has_gone(
         await endpoints.aclose()
 
 
-async def test_much_that_comes_at_once_is_read_a_little_at_a_time() -> None:
+async def test_much_that_comes_at_once_is_read_a_little_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     trust = ssl.create_default_context(cafile=CERTIFICATE)
+    monkeypatch.setattr(client, "_trust", lambda: trust)
     async with (
         hasty_server(pieces=2000) as url,
-        httpx.AsyncClient(transport=client.Connections(trust, 5)) as asking,
+        httpx.AsyncClient(transport=client.Connections(5)) as asking,
         asking.stream("GET", url) as answer,
     ):
         pieces = [len(piece) async for piece in answer.aiter_raw()]
@@ -132,7 +135,7 @@ async def test_a_private_certificate_authority_is_trusted_if_the_environment_nam
 ) -> None:
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    client.trust.cache_clear()
+    client._trust.cache_clear()
     async with hasty_server(pieces=2) as url:
         endpoints = Endpoints({})
         model = Model(id="m", name="m", endpoint=url, model="m")
@@ -141,7 +144,7 @@ async def test_a_private_certificate_authority_is_trusted_if_the_environment_nam
         else:
             assert "certificate" in str(await failure(endpoints, model)).lower()
         await endpoints.aclose()
-    client.trust.cache_clear()
+    client._trust.cache_clear()
 
 
 @asynccontextmanager
@@ -174,7 +177,7 @@ def anybody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trust the test's certificate under any name of a host."""
     trust = ssl.create_default_context(cafile=CERTIFICATE)
     trust.check_hostname = False
-    monkeypatch.setattr(client, "trust", lambda: trust)
+    monkeypatch.setattr(client, "_trust", lambda: trust)
     client._proxy_of.cache_clear()
 
 

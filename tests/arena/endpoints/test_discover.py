@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from arena.endpoints.trial import LOCAL, Server, discover
-from arena.settings import read_openai
+from arena.settings import _read_openai
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import free_port
 
@@ -135,7 +135,7 @@ def test_openai_s_variables_name_one_more_server(
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    server = read_openai()
+    server = _read_openai()
     assert (server.url if server else None) == url
     assert (server.key_env if server else None) == key_env
 
@@ -143,4 +143,4 @@ def test_openai_s_variables_name_one_more_server(
 def test_a_key_alone_names_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    assert read_openai() is None
+    assert _read_openai() is None

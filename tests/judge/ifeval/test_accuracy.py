@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from judge.ifeval import Checked, Share, _effective_size, accuracy, accuracy_by_instruction, share
+from judge.ifeval import Checked, Share, _effective_size, accuracy, share
 from rating.errors import DataError
 
 Results = tuple[bool | None, ...]
@@ -88,18 +88,6 @@ def test_an_interval_holds_its_rate_and_mirrors(
     if interval.n:
         assert 0 <= interval.low <= interval.rate <= interval.high <= 1
         assert mirrored.low == pytest.approx(1 - interval.high, abs=1e-9)
-
-
-def test_shares_are_given_by_instruction_and_by_family() -> None:
-    checked = [one("p", (True, False, True)), one("q", (False, None))]
-    by_id = accuracy_by_instruction(checked)
-    assert list(by_id) == ["family0:name0", "family0:name2", "family1:name1"]
-    assert by_id["family0:name0"][0].rate == 0.5
-    families = accuracy_by_instruction(checked, families=True)
-    strict, loose = families["family0"]
-    assert strict.rate == pytest.approx(2 / 3)
-    assert (strict.n, loose) == (3, strict)
-    assert families["family1"][0].n_unread == 1
 
 
 def test_a_level_outside_zero_to_one_is_refused() -> None:

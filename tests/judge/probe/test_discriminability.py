@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.probe.ranking import detrended, null_entrant_shares, signal_to_noise, variance_shares
+from judge.probe.ranking import _null_entrant_shares, detrended, signal_to_noise, variance_shares
 from rating.errors import DataError
 
 
@@ -98,7 +98,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @pytest.mark.parametrize(("share", "known"), [(0.2, 0.0002), (0.1, 0.024), (0.05, 0.200)])
 def test_the_null_is_the_published_one(share: float, known: float) -> None:
-    null = null_entrant_shares(DESIGN, rng=rng(1), draws=200_000)
+    null = _null_entrant_shares(DESIGN, rng=rng(1), draws=200_000)
     error = math.sqrt(known * (1 - known) * (1 / PUBLISHED_DRAWS + 1 / 200_000))
     assert abs((null > share).mean() - known) < 3 * error
 
@@ -106,7 +106,7 @@ def test_the_null_is_the_published_one(share: float, known: float) -> None:
 def test_the_null_by_formula_is_that_of_designs_filled_with_noise() -> None:
     noise = rng(2).normal(size=(1000, *DESIGN))
     drawn = np.array([variance_shares(one, rng=rng(), draws=1).entrant for one in noise])
-    null = null_entrant_shares(DESIGN, rng=rng(3), draws=200_000)
+    null = _null_entrant_shares(DESIGN, rng=rng(3), draws=200_000)
     for share in (0.02, 0.05, 0.1):
         known = (null > share).mean()
         error = math.sqrt(known * (1 - known) / len(drawn))

@@ -12,8 +12,8 @@ from judge.probe.people import (
     NO_CEILING,
     Alignment,
     RatedTexts,
+    _net_agreement,
     draw_prompts,
-    net_agreement,
     rank_correlation,
     rated_pairs,
 )
@@ -65,7 +65,7 @@ def test_a_tie_is_neither_agreement_nor_disagreement() -> None:
     prompt = np.arange(3)
     votes = np.array([[3.0, 1.0], [2.0, 0.0], [0.0, 2.0]])
     verdict = np.array([1.0, 0.0, 1.0])
-    net = net_agreement(verdict, votes, prompt, drawn(prompt))
+    net = _net_agreement(verdict, votes, prompt, drawn(prompt))
     assert net.value == pytest.approx((3 - 1 + 0 - 2) / 8)
     assert net.n == 8
 

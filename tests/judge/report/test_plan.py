@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from judge.report.page import Section
-from judge.report.studies import powered_section, report_page, write_report
+from judge.report.studies import _powered_section, report_page, write_report
 from judge.studies.alternative import corrected_rate, win_tallies
 from judge.studies.one_judge import Study, study_judges
 from judge.studies.options import StudyOptions
@@ -100,7 +100,7 @@ def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path:
     gain = powered.gain
     words = f"are worth {gain.value:.2f} ({gain.lower:.2f} to {gain.upper:.2f}) times as many"
     assert words in section(study, title).paragraphs[0]
-    of_few = powered_section(studied(tmp_path, voted=12).judges, 0.95).paragraphs[0]
+    of_few = _powered_section(studied(tmp_path, voted=12).judges, 0.95).paragraphs[0]
     assert of_few.startswith("How many votes the verdicts of owl save beside 32 items with votes")
 
 
