@@ -321,13 +321,8 @@ def read_settings(**given: object) -> Settings:
             msg = f"{name} is no setting. Did you mean {nearest}? Correct it, or unset it."
             raise SettingsError(msg)
     for variable, name in files.items():
-        if variable not in os.environ:
-            continue
-        if variable.removesuffix("_FILE") in os.environ:
-            msg = f"{variable} and {variable.removesuffix('_FILE')} are both set: unset one."
-            raise SettingsError(msg)
-        content = read_text(Path(os.environ[variable]), SettingsError).strip()
-        given = {name: content, **{key: v for key, v in given.items() if v is not None}}
+        if given.get(name) is None and (file := os.environ.get(variable)):
+            given[name] = read_text(Path(file), SettingsError).strip()
     try:
         settings = Settings.model_validate({name: v for name, v in given.items() if v is not None})
     except ValidationError as error:

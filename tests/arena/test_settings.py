@@ -201,9 +201,8 @@ def test_secrets_and_the_database_are_read_from_files(
     assert read_settings().signing_key() == "hush"
     assert read_settings().database == "sqlite:///of-file.db"
     assert read_settings(database="sqlite:///given.db").database == "sqlite:///given.db"
-    monkeypatch.setenv("ARENA_SECRET_KEY", "other")
-    with pytest.raises(SettingsError, match="ARENA_SECRET_KEY_FILE and ARENA_SECRET_KEY are both"):
-        read_settings()
+    monkeypatch.setenv("ARENA_DATABASE", "sqlite:///of-the-image.db")
+    assert read_settings().database == "sqlite:///of-file.db"
 
 
 def test_hosts_are_read_as_a_browser_writes_them() -> None:
