@@ -95,7 +95,7 @@ LONGEST = 200
 """Characters of a value that is shown."""
 NO_SYSTEM_PROMPT = sha256().hexdigest()
 
-REST_S = 10.0
+REST_S = 1.0
 REST = 20
 """Between two looks at the log pass at least `REST_S`, and `REST` times as long as one took."""
 

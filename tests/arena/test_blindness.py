@@ -398,6 +398,7 @@ def public_figures(served: Served, folder: Path, paths: Sequence[str] = ()) -> d
     file, moment = folder / "arena.db", datetime.now(UTC)
     with closing(Store(served.database)) as store:
         wait_until(partial(is_made_again, store, moment))
+        wait_until(partial(shows_one_version, served))
         read = {f"live {address}": shown for address, shown in walked(served, paths).items()}
         original = sqlite_file(store.engine.url)
     with closing(sqlite3.connect(original)) as source, closing(sqlite3.connect(file)) as copy:
@@ -406,6 +407,14 @@ def public_figures(served: Served, folder: Path, paths: Sequence[str] = ()) -> d
         kept_boards.drop(session)
     with serve(database=f"sqlite:///{file}", secret_key=KEY, page=True) as other:
         return read | {f"copy {address}": shown for address, shown in walked(other, paths).items()}
+
+
+def shows_one_version(served: Served) -> bool:
+    """Tell whether the evaluation card is that of the board which is shown."""
+    with served.visitor() as anybody:
+        board = anybody.get("/api/v1/leaderboard").json()
+        card = anybody.get("/api/v1/evaluation").json()
+    return bool(board["ratings"] and card["interpretation"]["version"] == board["version"])
 
 
 def is_made_again(store: Store, moment: datetime) -> bool:

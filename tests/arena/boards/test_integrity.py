@@ -176,7 +176,7 @@ def test_people_leave_votes_out_and_take_them_in_again_by_command(
         "bot: 2 votes are excluded from default-v3.\n"
     )
     assert run("exclude", "b0", "--reason", "again") == (
-        "b0: 0 votes are excluded from default-v3; 1 were before.\n"
+        "b0: 0 votes are excluded from default-v3; 1 were excluded before.\n"
     )
     assert run("readmit", "b0") == "b0: 1 votes count again in default-v3.\n"
     assert (

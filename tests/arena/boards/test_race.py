@@ -126,4 +126,4 @@ def test_the_room_and_the_terminal_say_that_a_race_is_on(
     race = json.loads(command("status", "--format", "json", *at).stdout)["race"]
     assert (race["between"], race["lead"]) == (["id-z", "id-x"], None)
     printed = " ".join(command("status", *at).stdout.split())
-    assert "Race of id-z and id-x: nothing can be said yet" in printed
+    assert "Race of id-z and id-x: inconclusive so far" in printed

@@ -173,7 +173,7 @@ def test_the_terminal_gives_the_figures_of_the_overview(command: Command, served
     assert sum(model["answers"] for model in day["models"]) == 8
     assert all(model["first_token_p95_s"] >= 0 for model in day["models"])
     printed = command("status", "--database", served.database).stdout
-    assert "4 began, 3 votes were cast, and $0.00 were spent (no limit)" in " ".join(
+    assert "4 began, 3 votes were cast, and $0.00 was spent (no limit)" in " ".join(
         printed.split()
     )
 
