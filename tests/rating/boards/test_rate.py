@@ -168,8 +168,8 @@ def test_an_end_at_infinity_is_null_and_named(write: Write) -> None:
 
 def test_the_same_votes_give_the_same_report(write: Write) -> None:
     head, *rows = crowd().splitlines()
-    board = rated(write(crowd()), interval="bootstrap", rounds=30)
-    again = rated(write("\n".join([head, *reversed(rows)])), interval="bootstrap", rounds=30)
+    board = rated(write(crowd()), interval="bootstrap", rounds=100)
+    again = rated(write("\n".join([head, *reversed(rows)])), interval="bootstrap", rounds=100)
     assert again == board
 
 
