@@ -70,7 +70,7 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
         ),
         ({"both_bad": "drop"}, {"both_bad": "drop"}),
         ({"interval": "hessian"}, {"interval": "hessian", "cluster": "none"}),
-        ({"interval": "bootstrap", "rounds": 20}, {"rounds": 20, "cluster": "voter"}),
+        ({"interval": "bootstrap", "rounds": 100}, {"rounds": 100, "cluster": "voter"}),
         ({"interval": "profile"}, {"interval": "profile", "cluster": "none"}),
         ({"interval": "none"}, {"interval": "none"}),
         ({}, {"interval": "sandwich", "cluster": "both", "claims": "population"}),
