@@ -237,6 +237,7 @@ def plan(result: "Plan") -> RenderableType:
         table(head, rows, right=range(2, 7)),
         plain(alone),
         table(("Lead in points", "Votes on one pair"), leads, right=(0, 1)),
+        *warnings(result.warnings),
     )
 
 

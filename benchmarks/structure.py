@@ -438,7 +438,7 @@ def journeys(folder: Path) -> dict[str, tuple[str, str]]:
     rate = trace(folder, ["rate", "votes.csv"], ["rate", "votes.csv"])
     few = trace(folder, judged("few.csv", "1"), judged("few.csv", "2"))
     many = trace(folder, judged("few.csv", "3"), judged("many.csv", "4"))
-    study = ["study", "judge", "people.csv", "4.csv", "--rounds", "20", "--out"]
+    study = ["study", "judge", "people.csv", "4.csv", "--rounds", "100", "--out"]
     studied = trace(folder, [*study, "one"], [*study, "two"])
     per_reply = (many.moves - few.moves) / (2 * (ITEMS - 2))
     return {

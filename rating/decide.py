@@ -394,7 +394,7 @@ Require = Literal["better", "not-worse"]
 By = Literal["people", "people and judge", "judge alone", "nothing"]
 
 ASSUMED = 20.0
-"""Points from the line at which a lead that is not known yet is assumed, without a margin."""
+"""Points ahead that a better model is assumed to be, without a margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -459,7 +459,7 @@ class GateOptions:
     @property
     def assumed(self) -> float:
         """Points from the line at which a lead that is not known yet is assumed."""
-        return self.margin or ASSUMED
+        return self.margin or (ASSUMED if self.require == "better" else 0.0)
 
     @property
     def line(self) -> float:
@@ -488,8 +488,9 @@ class Gate:
         Votes of people on either model, and verdicts that counted.
     needed : int or None
         More votes that settle the requirement with a power of 0.8, if the lead is as estimated
-        and they come from new people on new prompts; 0 once it is settled, None where the lead is
-        so near the line that no number would do.
+        and they come from new people on new prompts; if the models are even where no lead is
+        estimated. 0 once it is settled, None where the lead is so near the line that no number
+        would do.
     needed_same_prompts : int or None
         The same for new people on the prompts that there are.
     by : {"people", "people and judge", "judge alone", "nothing"}
@@ -585,6 +586,11 @@ class Gate:
         done = self.people if self.is_final else 0
         if done:
             required += " The planned votes are there: this answer is final."
+        ahead = "they are even"
+        if self.options.require == "better":
+            ahead = f"{self.options.candidate} is {self.options.assumed:g} points ahead"
+        if self.needed is None and self.difference is None:
+            return f"{required} No number of votes settles it if {ahead}."
         if self.needed is None:
             return (
                 f"{required} The lead is so near the line that no number of votes may settle it."
@@ -594,10 +600,7 @@ class Gate:
             more = f"About {done + self.needed:,} votes in a new gate"
         power = f"settle it with {100 * POWER:g}% power"
         if self.difference is None:
-            if self.options.require == "better":
-                ahead = f"{self.options.candidate} is {self.options.assumed:g} points ahead"
-                return f"{required} {more} on the two {power}, if {ahead}."
-            return f"{required} {more} on the two {power}, if they are even."
+            return f"{required} {more} on the two {power}, if {ahead}."
         same = self.needed_same_prompts
         on_same = "no number does" if same is None else f"about {done + same:,} do"
         if same == self.needed:
@@ -713,11 +716,12 @@ def untold(known: Gate, why: str) -> Gate:
     return replace(known, by="nothing", why=why)
 
 
-def votes_for_even_models(options: GateOptions, there: int) -> int:
+def votes_for_even_models(options: GateOptions, there: int) -> int | None:
     """Return the more votes that settle a gate with a power of 0.8 where the models are even.
 
-    Each vote gives a quarter of information. A gate that requires a better model, or has no
-    margin, is planned for a lead of as many points above the line.
+    Each vote gives a quarter of information. A gate that requires a better model is planned for
+    a lead of as many points above the line. None where no number up to `MOST_NEEDED` will do, as
+    without a margin: even models are then on the line.
 
     >>> ask = GateOptions(candidate="x", incumbent="y", margin=20, looks=1)
     >>> votes_for_even_models(ask, there=20)
@@ -728,7 +732,7 @@ def votes_for_even_models(options: GateOptions, there: int) -> int:
     one = Lead(value=0.0, of_prompts=0.0, **each, **known)
     ask = (options.looks, options.planned, 1, options.level)
     _, total = one.needed(options.assumed / POINTS_PER_NAT, *ask)
-    return MOST_NEEDED if total is None else max(total - there, 1)
+    return None if total is None else max(total - there, 1)
 
 
 def rows_planned(either: Bools, options: GateOptions) -> int:

@@ -46,6 +46,8 @@ class Connectivity:
             return "Every model can be compared with every other."
         if not self.strong:
             return Sentence("There are no votes between two different models yet.")
+        if all(len(group) == 1 for group in self.connected):
+            return Sentence("All weights of the votes are zero: no two models are compared.")
         if len(self.connected) > 1:
             return Sentence(
                 "The models fall into %(n)s groups with no votes between them: %(groups)s. "

@@ -18,6 +18,8 @@ Claims = Literal["population", "these-voters"]
 BothBad = Literal["tie", "drop", "outcome"]
 
 MEAN_POINTS = 1000.0
+FEWEST_ROUNDS = 100
+"""Rounds of the bootstrap, from which the ends of a 95% interval are not just extremes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +173,10 @@ class RateOptions:
 def _check_numbers(options: RateOptions) -> None:
     if not 0 <= options.ridge < math.inf:
         raise DataError(f"ridge must be finite and not negative, not {options.ridge}.")
-    if options.rounds < 1:
-        raise DataError(f"rounds must be 1 or more, not {options.rounds}.")
+    if options.rounds < FEWEST_ROUNDS:
+        raise DataError(
+            f"rounds must be {FEWEST_ROUNDS} or more for an interval, not {options.rounds}."
+        )
     if options.seed < 0:
         raise DataError(f"seed must be 0 or more, not {options.seed}.")
     if not 0 < options.level < 1:

@@ -11,11 +11,12 @@ import numpy as np
 import scipy
 
 from rating.comparisons import Comparisons
-from rating.contrasts import Inference, spread
-from rating.decide import POWER
+from rating.contrasts import WELL_FOUNDED, Inference, named, spread
+from rating.decide import FEWEST_SCORED, POWER
 from rating.errors import DataError
 from rating.fitting import Fit, fit
 from rating.leave_out import normal_quantile, quantile
+from rating.likelihood import A, B
 from rating.options import RateOptions
 from rating.ranks import EQUAL_NATS, joint_half_widths
 from rating.typing import Floats
@@ -40,6 +41,8 @@ class NeighbourGap:
         is not known.
     more_votes_pair : int or None
         The same for the pair by itself, without regard to the other pairs.
+    effective : float
+        Effective voters, or prompts, behind the gap; NaN without clusters.
     """
 
     ahead: int
@@ -49,6 +52,7 @@ class NeighbourGap:
     separated: bool
     more_votes: int | None
     more_votes_pair: int | None
+    effective: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -164,14 +168,17 @@ def neighbour_gaps(
         return max(1, ceil(n_votes * (((half + further * se) / gap) ** 2 - 1)))
 
     return tuple(
-        NeighbourGap(i, j, gap, se, gap > wide, more(gap, wide, se), more(gap, half, se))
-        for i, j, gap, se, wide, half in zip(
+        NeighbourGap(
+            i, j, gap, se, gap > wide, more(gap, wide, se), more(gap, half, se), effective
+        )
+        for i, j, gap, se, wide, half, effective in zip(
             ahead.tolist(),
             behind.tolist(),
             each.value.tolist(),
             np.sqrt(each.variance).tolist(),
             board.tolist(),
             each.half_width(level).tolist(),
+            each.effective.tolist(),
             strict=True,
         )
     )
@@ -202,7 +209,8 @@ class _Neighbours:
         Votes to come on the whole board, in the present mix, until the board claims it with a
         power of 0.8; and until the pair by itself is separated. None for no number.
     head_to_head : int or None
-        Votes on this pair alone that show a lead of this size, four times out of five.
+        Votes on this pair alone that show a lead of this size, four times out of five; as the
+        two others None too where a gate would estimate nothing from so little.
     """
 
     ahead: str
@@ -235,15 +243,20 @@ class Plan:
     level: float
     neighbours: tuple[_Neighbours, ...]
     leads: dict[int, int]
+    warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         plain = asdict(self)
-        return plain | {"power": POWER, "neighbours": list(plain["neighbours"])}
+        lists = {name: list(plain[name]) for name in ("neighbours", "warnings")}
+        return plain | {"power": POWER} | lists
 
 
 def plan(data: Comparisons, options: RateOptions) -> Plan:
     """Plan how many votes separate the neighbours of a board.
+
+    Head to head, ties as half a win are votes as others, as for a gate: a lead then is one of all
+    votes. In other models of ties it is one of the votes that decide.
 
     Raises
     ------
@@ -262,30 +275,51 @@ def plan(data: Comparisons, options: RateOptions) -> Plan:
     assert off.inference is not None
     gaps = neighbour_gaps(off.inference, level=options.level, rng=rng)
     tied = float(data.weight[data.score_a == 0.5].sum() / data.weight.sum())
-    table = data.table(data.votes).sum(axis=-1)
-    met = table + table.T
+    undecided = 0.0 if options.ties == "half" else tied
+    table = data.table(data.votes)
+    met = table.sum(axis=-1) + table.sum(axis=-1).T
+    decided = table[..., A] + table[..., B].T
+    scored = np.minimum(decided.sum(axis=0), decided.sum(axis=1))
+    thin = [
+        gap.effective < WELL_FOUNDED or min(scored[[gap.ahead, gap.behind]]) < FEWEST_SCORED
+        for gap in gaps
+    ]
+    pairs = [f"{fitted.models[gap.ahead]} and {fitted.models[gap.behind]}" for gap in gaps]
+    warnings = []
+    if any(thin):
+        some = named([pair for pair, few in zip(pairs, thin, strict=True) if few])
+        warnings.append(
+            f"The votes to separate these are not estimated: {some}. It takes {WELL_FOUNDED} "
+            f"effective voters and prompts, and each of the two has to win and to lose "
+            f"{FEWEST_SCORED} votes (ties do not count)."
+        )
     return Plan(
         votes=data.n_votes,
         tie_rate=tied,
         level=options.level,
         neighbours=tuple(
-            _neighbours(gap, fitted, int(met[gap.ahead, gap.behind]), tied, options)
-            for gap in gaps
+            _neighbours(gap, fitted, int(met[gap.ahead, gap.behind]), undecided, options, thin=few)
+            for gap, few in zip(gaps, thin, strict=True)
         ),
         leads={
-            lead: votes_to_separate(lead, level=options.level, tie_rate=min(tied, 0.99))
+            lead: votes_to_separate(lead, level=options.level, tie_rate=min(undecided, 0.99))
             for lead in LEADS
         },
+        warnings=tuple(warnings),
     )
 
 
 def _neighbours(
-    gap: NeighbourGap, fitted: Fit, met: int, tied: float, options: RateOptions
+    gap: NeighbourGap, fitted: Fit, met: int, tied: float, options: RateOptions, *, thin: bool
 ) -> _Neighbours:
     lead = gap.gap * POINTS_PER_NAT
     direct = None
-    if gap.gap > EQUAL_NATS and tied < 1:
+    if gap.gap > EQUAL_NATS and tied < 1 and not thin:
         direct = votes_to_separate(lead, level=options.level, tie_rate=tied)
+    board, alone = (
+        None if thin and not gap.separated else more
+        for more in (gap.more_votes, gap.more_votes_pair)
+    )
     return _Neighbours(
         ahead=fitted.models[gap.ahead],
         behind=fitted.models[gap.behind],
@@ -293,8 +327,8 @@ def _neighbours(
         se=gap.se * POINTS_PER_NAT,
         met=met,
         separated=gap.separated,
-        more_votes=gap.more_votes,
-        more_votes_pair=gap.more_votes_pair,
+        more_votes=board,
+        more_votes_pair=alone,
         head_to_head=direct,
     )
 

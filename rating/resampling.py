@@ -451,12 +451,17 @@ def _refit(wins: Floats, fit: Fit) -> Floats:
 
 
 def _degenerate(wins: Floats, reach: Bools, theta: Floats) -> Floats:
-    """Solve the largest group that can be compared, and place the others beyond it."""
+    """Solve the largest group that can be compared, and place the others beyond it.
+
+    A group without most of the models is no scale on which to place any: all are NaN.
+    """
     mutual = reach & reach.T
     centre = int(mutual.sum(axis=1).argmax())
     group = np.flatnonzero(mutual[centre])
     above, below = reach[:, centre], reach[centre]
     strengths = np.full(len(wins), np.nan)
+    if 2 * len(group) <= len(wins):
+        return strengths
     strengths[above & ~below] = np.inf
     strengths[below & ~above] = -np.inf
     strengths[group] = solve(wins[np.ix_(group, group)], theta[group]).theta + theta[group].mean()

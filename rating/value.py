@@ -245,6 +245,11 @@ class Taken:
     by: str | None
     on_frontier: bool
 
+    @property
+    def varies(self) -> bool:
+        """Whether there is an interval: of a price that never varies none can be estimated."""
+        return self.upper - self.lower > ALIKE * self.value
+
 
 @dataclass(frozen=True, slots=True)
 class ModelValue:
@@ -330,7 +335,15 @@ def _choices(board: Value, names: Mapping[str, str]) -> Iterator[Sentence]:
         "near": int(NEAR),
         "sure": f"{SURE:.0%}".replace("%", "\N{NO-BREAK SPACE}%"),
     }
-    if board.cheapest is not None:
+    alone = {name: len(_near(board.models, name)) == 1 for name in MEASURES}
+    if board.cheapest is not None and alone["cost"]:
+        yield Sentence(
+            "Of the models with a known price, only %(model)s lies within %(near)s points of the "
+            "best with a probability of %(sure)s.",
+            model=names.get(board.cheapest, board.cheapest),
+            **facts,
+        )
+    elif board.cheapest is not None:
         yield Sentence(
             "Of the models that lie within %(near)s points of the best with a probability of "
             "%(sure)s, %(model)s costs least.",
@@ -344,7 +357,14 @@ def _choices(board: Value, names: Mapping[str, str]) -> Iterator[Sentence]:
             "open.",
             **facts,
         )
-    if board.fastest is not None:
+    if board.fastest is not None and alone["seconds"]:
+        yield Sentence(
+            "Of the models with a known time, only %(model)s lies within %(near)s points of the "
+            "best with a probability of %(sure)s.",
+            model=names.get(board.fastest, board.fastest),
+            **facts,
+        )
+    elif board.fastest is not None:
         yield Sentence(
             "Of the models that lie within %(near)s points of the best with a probability of "
             "%(sure)s, %(model)s takes least time.",
@@ -447,8 +467,8 @@ def value(votes: Votes, figures: VoteRows, options: RateOptions | None = None) -
     return Value(
         report=report,
         models=models,
-        cheapest=_least(models, "cost"),
-        fastest=_least(models, "seconds"),
+        cheapest=min(_near(models, "cost"), default=(0.0, None))[1],
+        fastest=min(_near(models, "seconds"), default=(0.0, None))[1],
         left_out={measure: one.left_out for measure, one in taken.items()},
         warnings=tuple(_warnings(report, figures)),
         strengths=strengths[:, place],
@@ -489,17 +509,16 @@ def _joint_draws(inference: Inference, level: float, n: int, rng: np.random.Gene
     return np.asarray(inference.fit.theta + normal * scale)
 
 
-def _least(models: tuple[ModelValue, ...], name: Measure) -> str | None:
-    """Name what takes least of the models that are near the best with a probability of `SURE`.
+def _near(models: tuple[ModelValue, ...], name: Measure) -> list[tuple[float, str]]:
+    """Give what models take that are near the best with a probability of `SURE`.
 
     Models without a figure are passed over.
     """
-    near = [
+    return [
         (one.value, row.model)
         for row in models
         if (one := getattr(row, name)) is not None and row.near_best >= SURE
     ]
-    return min(near)[1] if near else None
 
 
 def _warnings(report: Report, figures: VoteRows) -> Iterator[str]:

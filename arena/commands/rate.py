@@ -582,6 +582,9 @@ def _show(board: "Value", refusals: "Iterable[RenderableType]") -> None:
         "and needs no more of this resource; simultaneous 95% level over all pairs of models "
         "for both comparisons."
     )
+    figures = [getattr(row, name) for name in there for row in board.models]
+    if any(one is not None and not one.varies for one in figures):
+        about += " A figure without an interval did not vary: its error is not estimated."
     show(
         plain(about),
         terminal.table(["Model", "Rating", *heads], rows),
@@ -607,7 +610,9 @@ def _refusals(table: "SafetyTable", rated: list[str]) -> "Iterator[RenderableTyp
 def _value_cells(taken: "Taken | None") -> tuple[str, str]:
     if taken is None:
         return "–", "–"
-    value = f"{taken.value:.3g} ({taken.lower:.3g}–{taken.upper:.3g})"
+    value = f"{taken.value:.3g}"
+    if taken.varies:
+        value += f" ({taken.lower:.3g}–{taken.upper:.3g})"
     return value, taken.by or "–"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from rating.errors import DataError
+from rating.options import FEWEST_ROUNDS
 
 if TYPE_CHECKING:
     from judge.studies.estimates import Draws
@@ -70,8 +71,10 @@ class StudyOptions:
         if self.raters not in MARGINS:
             msg = f"There is no --raters {self.raters!r}: choose {', '.join(MARGINS)}."
             raise DataError(msg)
-        if self.rounds < 2:
-            msg = f"--rounds {self.rounds} is too few for an interval: give 2 or more."
+        if self.rounds < FEWEST_ROUNDS:
+            msg = (
+                f"--rounds {self.rounds} is too few for an interval: give {FEWEST_ROUNDS} or more."
+            )
             raise DataError(msg)
         if not 0 < self.level < 1:
             msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."

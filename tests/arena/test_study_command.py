@@ -220,25 +220,25 @@ def test_ratings_with_the_judges_help_say_what_their_intervals_rest_on(
     command: Command, arena: Arena
 ) -> None:
     """Three voters; then votes without a voter; then votes on three prompts of sixty."""
-    known = study(command, "--rounds", "20")
+    known = study(command, "--rounds", "100")
     assert any("sample size is 3.0 voters" in text for text in known["warnings"])
     assert not any("do not name their voters" in text for text in known["warnings"])
     votes = arena.folder / "votes.csv"
     rows = votes.read_text(encoding="utf-8")
     votes.write_text(re.sub(r",v\d,", ",,", rows), encoding="utf-8")
-    unknown = study(command, "--rounds", "20")
+    unknown = study(command, "--rounds", "100")
     assert any("do not name their voters" in text for text in unknown["warnings"])
     freedom = [[row["df"] for row in one["ppi"]["ratings"]] for one in (known, unknown)]
     assert max(freedom[0]) < min(freedom[1])
     rest = [row for row in rows.splitlines() if row.startswith(("prompt", "p1,", "p2,", "p3,"))]
     votes.write_text("\n".join(rest) + "\n", encoding="utf-8")
-    few = study(command, "--rounds", "20")
+    few = study(command, "--rounds", "100")
     assert few["ppi"] == {"ratings": None, **dict.fromkeys(GAIN)}
     assert any("The votes are on 3 prompts: " in text for text in few["warnings"])
 
 
 def test_counts_are_those_of_the_files(command: Command, arena: Arena) -> None:
-    report = study(command, "--rounds", "50")
+    report = study(command, "--rounds", "100")
     assert report["agreement"]["with_ties"]["n"] == 180 * 3 * 2
     assert report["human_agreement"]["with_ties"]["n"] == 180 * 3
     assert report["alpha"]["n"] == 180
@@ -298,7 +298,7 @@ def test_several_judges_stand_under_their_names(command: Command, arena: Arena) 
 
 
 def test_groups_have_the_same_figures_apart(command: Command, arena: Arena) -> None:
-    report = study(command, "--by", "category", "--rounds", "50")
+    report = study(command, "--by", "category", "--rounds", "100")
     assert list(report["groups"]) == ["long", "short"]
     parts = [report["groups"][name]["agreement"]["with_ties"]["n"] for name in report["groups"]]
     assert sum(parts) == report["agreement"]["with_ties"]["n"]
@@ -306,20 +306,20 @@ def test_groups_have_the_same_figures_apart(command: Command, arena: Arena) -> N
 
 
 def test_the_majority_is_one_vote_an_item(command: Command, arena: Arena) -> None:
-    report = study(command, "--pairs", "majority", "--rounds", "50")
+    report = study(command, "--pairs", "majority", "--rounds", "100")
     assert report["agreement"]["with_ties"]["n"] == 180 * 2
     assert report["human_agreement"]["with_ties"]["n"] == 180 * 3
 
 
 def test_voters_are_chosen(command: Command, arena: Arena) -> None:
-    report = study(command, "--voters", "v[01]", "--rounds", "50")
+    report = study(command, "--voters", "v[01]", "--rounds", "100")
     assert report["human_agreement"]["with_ties"]["n"] == 180
 
 
 def test_the_same_seed_gives_the_same_figures(command: Command, arena: Arena) -> None:
-    first, again = (study(command, "--rounds", "50", "--seed", "3") for _ in range(2))
+    first, again = (study(command, "--rounds", "100", "--seed", "3") for _ in range(2))
     assert first == again
-    assert first["agreement"] != study(command, "--rounds", "50", "--seed", "4")["agreement"]
+    assert first["agreement"] != study(command, "--rounds", "100", "--seed", "4")["agreement"]
 
 
 def test_the_examples_run(command: Command, arena: Arena) -> None:
@@ -387,7 +387,7 @@ def test_a_coin_is_not_shown_to_do_better_than_one(command: Command, arena: Aren
 
 
 def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> None:
-    words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "50")
+    words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "100")
     result = command(*words, "--out", "found/deep")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == "The report is found/deep/report.html.\n"
@@ -435,7 +435,7 @@ def test_every_option_and_key_is_explained(command: Command) -> None:
 def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path) -> None:
     folder = published_data / "votes" / "mtbench"
     files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
-    words = ["--format", "json", "--rounds", "20"]
+    words = ["--format", "json", "--rounds", "100"]
     result = command("study", "judge", *files, *words, "--by", "turn", "--voters", "expert_*")
     groups = json.loads(result.stdout)["groups"]
     rates = {
@@ -467,7 +467,7 @@ def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path
 def test_llmfao_is_reached(command: Command, published_data: Path) -> None:
     folder = published_data / "votes" / "llmfao"
     files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
-    options = ["--format", "json", "--rounds", "20", "--pairs", "majority"]
+    options = ["--format", "json", "--rounds", "100", "--pairs", "majority"]
     judges = json.loads(command("study", "judge", *files, *options).stdout)["judges"]
     rates = {
         name: (
@@ -508,6 +508,6 @@ def test_a_judge_s_run_on_the_votes_joins_them(
             csv.writer(file).writerows(row[first:] for row in (head, *rows))
     run = ("judge", "run", "--method", "pairwise", "--judge", "pocket-judge")
     assert command(*run, "--cases", "cases.csv", "--out", "verdicts.csv").returncode == 0
-    report = study(command, "--rounds", "50")
+    report = study(command, "--rounds", "100")
     assert report["agreement"]["with_ties"]["n"] == 24
     assert any(f"matched by {by}." in note for note in report["warnings"])

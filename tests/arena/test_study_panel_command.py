@@ -27,7 +27,7 @@ def verdicts(folder: Path, n: int = 120, name: str = "verdicts.csv") -> None:
 
 
 def message(arena: Command, *words: str) -> dict[str, Any]:
-    result = arena("study", "panel", *words, "--format", "json", "--rounds", "50")
+    result = arena("study", "panel", *words, "--format", "json", "--rounds", "100")
     assert (result.returncode, result.stderr) == (0, "")
     report: dict[str, Any] = json.loads(result.stdout)
     return report
@@ -66,7 +66,7 @@ def test_failures_are_counted_on_the_terminal_and_are_no_errors(
     (tmp_path / "verdicts.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     report = message(arena, "verdicts.csv")
     assert (report["unread"], report["items"], whole["items"]) == (4, 119, 120)
-    result = arena("study", "panel", "verdicts.csv", "--rounds", "50", COLUMNS="200")
+    result = arena("study", "panel", "verdicts.csv", "--rounds", "100", COLUMNS="200")
     shown = " ".join(result.stdout.split())
     assert "4 of 480 verdicts were not parsed: excluded, not counted as errors." in shown
     assert "1 item of 120 is excluded" in shown
@@ -76,13 +76,13 @@ def test_failures_are_counted_on_the_terminal_and_are_no_errors(
 
 def test_the_report_has_a_heat_map_and_every_form(arena: Command, tmp_path: Path) -> None:
     verdicts(tmp_path)
-    result = arena("study", "panel", "verdicts.csv", "--out", "report", "--rounds", "50")
+    result = arena("study", "panel", "verdicts.csv", "--out", "report", "--rounds", "100")
     assert result.stdout == "The report is report/panel.html.\n"
     names = {path.name for path in (tmp_path / "report").iterdir()}
     assert names == {f"panel.{form}" for form in ("html", "md", "tex", "json", "parquet")}
     html = (tmp_path / "report" / "panel.html").read_text(encoding="utf-8")
     assert 'aria-label="Correlation of errors"' in html
-    assert "arena study panel verdicts.csv --rounds 50 --out panel" in html
+    assert "arena study panel verdicts.csv --rounds 100 --out panel" in html
 
 
 def test_several_files_are_several_tables(arena: Command, tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_hostile_names_reach_no_page_as_markup(arena: Command, tmp_path: Path) -
     wrong = latent(np.random.default_rng(1), 60, [0.2, 0.3], 0.6)
     evil = "<script>alert(1)</script>"
     written(tmp_path / "verdicts.csv", labelled(wrong, [evil, "b\x1b[31m"]))
-    result = arena("study", "panel", "verdicts.csv", "--format", "html", "--rounds", "50")
+    result = arena("study", "panel", "verdicts.csv", "--format", "html", "--rounds", "100")
     assert evil not in result.stdout
-    shown = arena("study", "panel", "verdicts.csv", "--rounds", "50").stdout
+    shown = arena("study", "panel", "verdicts.csv", "--rounds", "100").stdout
     assert "\x1b[31m" not in shown
 
 

@@ -232,7 +232,7 @@ def test_two_tables_are_compared_with_their_intervals(arena: Command, tmp_path: 
     assert [NAMES[0], NAMES[11]] not in pairs["overlap"]["left_out"]
     assert pairs["overlap"]["opposite"] == []
     assert report["columns"]["GPQA"]["separability"]["overlap"]["separated"] is None
-    words = ("scores.csv", "--with", "b.csv", "--rounds", "50", "--out", "study")
+    words = ("scores.csv", "--with", "b.csv", "--rounds", "100", "--out", "study")
     assert arena("study", "scores", *words).returncode == 0
     page = (tmp_path / "study" / "scores.html").read_text("utf-8")
     assert "arena study scores scores.csv --with b.csv --against elo" in page
@@ -247,7 +247,7 @@ def test_opposite_orders_of_which_both_are_sure_are_named(arena: Command, tmp_pa
     table(tmp_path, "model,q,q_se\nx,30,1\ny,10,1\nz,20,1\n", "b.csv")
     pairs = message(arena, "scores.csv", "--with", "b.csv")["columns"]["p"]["separability"]
     assert pairs["overlap"]["opposite"] == [["z", "y"]]
-    words = ("scores.csv", "--with", "b.csv", "--rounds", "50", "--format", "md")
+    words = ("scores.csv", "--with", "b.csv", "--rounds", "100", "--format", "md")
     shown = arena("study", "scores", *words).stdout
     assert ("order 1 pair in significantly opposite ways, the first being") in shown
     assert "ahead by the ratings: z and y" in shown

@@ -77,7 +77,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reports]:
     folder = tmp_path_factory.mktemp("reports")
     votes, verdicts = folder / "votes.parquet", folder / "verdicts.parquet"
     study_demo.make(np.random.default_rng(study_demo.SEED), votes, verdicts)
-    study = study_judges(str(votes), str(verdicts), StudyOptions(rounds=50, by="category"))
+    study = study_judges(str(votes), str(verdicts), StudyOptions(rounds=100, by="category"))
     real = write_report(study, folder / "real", MADE)
     hostile = write_report(hostile_study(folder), folder / "hostile", MADE)
     cards = folder / "cards"

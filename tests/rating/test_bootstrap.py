@@ -196,3 +196,9 @@ def test_models_numbered_by_narrow_types_are_drawn_alike(rng: np.random.Generato
         for data in (wide, narrow)
     ]
     assert (theta[0] == theta[1]).all()
+
+
+def test_of_two_models_that_a_round_does_not_compare_neither_has_a_finite_interval() -> None:
+    data = Comparisons.from_arrays(["x", "y"], ["y", "x"], ["model_a", "model_a"])
+    draws = bootstrap(fit(data), data, rounds=200, rng=np.random.default_rng(0))
+    assert np.isinf(draws.interval()).all()

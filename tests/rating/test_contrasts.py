@@ -90,7 +90,7 @@ def test_no_small_file_has_an_interval_of_no_width(
             assert not finite or row.lower <= row.rating <= row.upper
 
 
-BOOTSTRAP = RateOptions(interval="bootstrap", rounds=20)
+BOOTSTRAP = RateOptions(interval="bootstrap", rounds=100)
 
 
 def test_a_bootstrap_whose_rounds_are_all_alike_says_so() -> None:

@@ -207,6 +207,16 @@ def test_a_margin_that_one_vote_would_show_takes_one_vote() -> None:
     assert votes_for_even_models(asked, there=0) == 1
 
 
+@pytest.mark.parametrize("margin", [0.0, 0.001])
+def test_even_models_on_the_line_are_settled_by_no_number_of_votes(margin: float) -> None:
+    even = known(replace(ASKED, margin=margin))
+    assert even.needed is None
+    assert "No number of votes settles it if they are even." in even.verdict
+    better = known(replace(ASKED, margin=0.0, require="better"))
+    assert better.needed is not None
+    assert "is 20 points ahead" in better.verdict
+
+
 def test_a_lead_on_the_line_is_settled_by_no_number_of_votes() -> None:
     on_it = replace(SURE, value=-20 / POINTS_PER_NAT)
     result = decided(on_it, known(ASKED))

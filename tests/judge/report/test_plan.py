@@ -42,7 +42,7 @@ def studied(folder: Path, *, voted: int, methods: str = "", template: str = "") 
     for name, lines in (("votes.csv", votes), ("verdicts.csv", verdicts)):
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     files = (str(folder / "votes.csv"), str(folder / "verdicts.csv"))
-    return study_judges(*files, StudyOptions(rounds=50))
+    return study_judges(*files, StudyOptions(rounds=100))
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,8 @@ def test_a_rate_that_cannot_be_corrected_is_a_dash_with_its_reason(tmp_path: Pat
         (tmp_path / name).write_text("\n".join([f"{HEAD},{last}", *lines]), encoding="utf-8")
     files = (str(tmp_path / "votes.csv"), str(tmp_path / "verdicts.csv"))
     part = section(
-        study_judges(*files, StudyOptions(rounds=50)), "Win rates corrected for the judge's errors"
+        study_judges(*files, StudyOptions(rounds=100)),
+        "Win rates corrected for the judge's errors",
     )
     assert part.more[0].rows[-1] == ("slate", "–", "–", "–")
     assert any(point.startswith("owl, slate: No case") for point in part.points)

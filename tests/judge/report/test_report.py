@@ -51,7 +51,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     for name, text in (("votes.csv", VOTES), ("verdicts.csv", VERDICTS)):
         (folder / name).write_text(text, encoding="utf-8")
     files = (str(folder / "votes.csv"), str(folder / "verdicts.csv"))
-    return study_judges(*files, StudyOptions(rounds=50))
+    return study_judges(*files, StudyOptions(rounds=100))
 
 
 class Page(HTMLParser):
@@ -225,7 +225,7 @@ def test_the_files_hold_the_figures_of_the_study(study: Study, tmp_path: Path) -
 
 def test_the_command_makes_the_same_again(study: Study) -> None:
     assert command(study).split()[:3] == ["arena", "study", "judge"]
-    assert command(study).endswith("--rounds 50 --out study")
+    assert command(study).endswith("--rounds 100 --out study")
 
 
 def test_a_report_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -> None:

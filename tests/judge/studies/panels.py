@@ -58,7 +58,7 @@ def labelled(
     ]
 
 
-def studied(folder: Path, rows: Sequence[Sequence[str]], *, rounds: int = 50) -> Panel:
+def studied(folder: Path, rows: Sequence[Sequence[str]], *, rounds: int = 100) -> Panel:
     files = written(folder / "verdicts.csv", rows)
     return study_panel([files], None, StudyOptions(rounds=rounds))
 

@@ -33,7 +33,7 @@ from tests.judge.studies.panels import (
     written,
 )
 
-QUICK = StudyOptions(rounds=50)
+QUICK = StudyOptions(rounds=100)
 GOLDEN = {
     "Vanilla": (6, 323, 0.370, 2.11, (0.521, 0.746, 0.506, 0.539), 0.032),
     "CoT": (6, 323, 0.321, 2.31, (0.503, 0.709, 0.508, 0.505), -0.002),

@@ -14,7 +14,7 @@ from judge.studies.scores import mean_win_rates, read_scores, score_tables
 from rating.errors import DataError
 from tests.judge.published import rows
 
-FEW = StudyOptions(rounds=50)
+FEW = StudyOptions(rounds=100)
 
 
 def even(*values: float, reach: float) -> IntervalEnds:

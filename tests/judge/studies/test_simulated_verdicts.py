@@ -42,7 +42,7 @@ def test_no_judge_that_favours_a_model_is_a_yes_and_no_fair_one_is_flagged(
     flagged = 0
     for seed in range(STUDIES):
         data = world.study(kind, seed, share)
-        options = StudyOptions(rounds=50, raters="expert")
+        options = StudyOptions(rounds=100, raters="expert")
         studied = study_judge(data, data.judges[0], options, lambda _: None)
         verdicts[studied.first_answer.verdict] += 1
         flagged += bool(studied.evidence.biased)

@@ -228,7 +228,7 @@ def test_what_cannot_be_held_against_labels_is_refused(tmp_path: Path) -> None:
 def test_judgebench_has_its_620_labels(published_data: Path, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_bytes((published_data / "gold" / "judgebench_pairs.jsonl").read_bytes())
-    study = studied(pairs, {"owl": perfect, "crow": first}, StudyOptions(rounds=50, by="source"))
+    study = studied(pairs, {"owl": perfect, "crow": first}, StudyOptions(rounds=100, by="source"))
     assert (study.n_cases, study.whole[0].n_prompts) == (620, 528)
     assert [one.right.value for one in study.whole] == pytest.approx([0.5, 1.0])
     assert len({one.part for one in study.parts}) == 17
@@ -238,7 +238,7 @@ def test_judgebench_has_its_620_labels(published_data: Path, tmp_path: Path) -> 
 def test_llmbar_has_its_published_accuracy_by_subset(published_data: Path) -> None:
     folder = published_data / "judge"
     files = Files((str(folder / "llmbar_swap.parquet"),), (), "strategy IN ('CoT', 'Vanilla')")
-    study = study_truth([files], None, StudyOptions(rounds=20))
+    study = study_truth([files], None, StudyOptions(rounds=100))
     names = "llm, strategy, subset, correct_average, correct_both"
     table = duckdb.read_csv(str(folder / "llmbar_published.csv"))
     published = table.filter("strategy IN ('CoT', 'Vanilla')").project(names).fetchall()

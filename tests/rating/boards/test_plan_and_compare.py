@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rating.decide import GateOptions, votes_for_even_models
 from rating.errors import DataError
+from rating.planning import votes_to_separate
 from rating.tables.voter_report import APART, SAME, compare, read_board
 from rating.variants import POINTS_PER_NAT
 from tests.rating.boards.rated import PAIRS, Write, crowd, planned, rated
@@ -14,12 +16,28 @@ from tests.rating.boards.rated import PAIRS, Write, crowd, planned, rated
 def test_a_plan_says_what_separates_neighbours(write: Write) -> None:
     plan = planned(write(crowd())).to_dict()
     assert [len(plan["neighbours"]), plan["votes"]] == [2, 90]
-    assert plan["leads"][50] > 382  # without ties it is 382: see votes_to_separate
+    assert plan["leads"][50] == 382  # a tie as half a win is a vote as others, as for a gate
+    of_decided = planned(write(crowd()), ties="davidson")
+    assert of_decided.leads[50] == votes_to_separate(50, tie_rate=of_decided.tie_rate)
     first = plan["neighbours"][0]
     assert first["met"] == 30
     assert first["separated"] == (first["more_votes"] == 0)
     with pytest.raises(DataError, match="'bootstrap'"):
         planned(write(crowd()), interval="bootstrap")
+
+
+def test_a_plan_and_a_gate_take_as_many_votes_for_a_lead(write: Write) -> None:
+    ask = GateOptions(candidate="x", incumbent="y", margin=20, looks=1)
+    tied = planned(write(PAIRS.splitlines()[0] + "\nx,y,30,20,50\n"))
+    assert tied.leads[20] == pytest.approx(votes_for_even_models(ask, there=0), rel=0.01)
+
+
+def test_a_plan_estimates_nothing_from_less_than_a_gate_does(write: Write) -> None:
+    few = planned(write(crowd(n_voters=5)))
+    assert "It takes 15 effective voters" in few.warnings[0]
+    for pair in few.neighbours:
+        assert pair.separated or (pair.more_votes, pair.more_votes_pair) == (None, None)
+        assert pair.head_to_head is None
 
 
 def test_neighbours_that_are_level_take_no_number_of_votes(write: Write) -> None:

@@ -70,7 +70,7 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
         ),
         ({"both_bad": "drop"}, {"both_bad": "drop"}),
         ({"interval": "hessian"}, {"interval": "hessian", "cluster": "none"}),
-        ({"interval": "bootstrap", "rounds": 20}, {"rounds": 20, "cluster": "voter"}),
+        ({"interval": "bootstrap", "rounds": 100}, {"rounds": 100, "cluster": "voter"}),
         ({"interval": "profile"}, {"interval": "profile", "cluster": "none"}),
         ({"interval": "none"}, {"interval": "none"}),
         ({}, {"interval": "sandwich", "cluster": "both", "claims": "population"}),
@@ -168,8 +168,8 @@ def test_an_end_at_infinity_is_null_and_named(write: Write) -> None:
 
 def test_the_same_votes_give_the_same_report(write: Write) -> None:
     head, *rows = crowd().splitlines()
-    board = rated(write(crowd()), interval="bootstrap", rounds=30)
-    again = rated(write("\n".join([head, *reversed(rows)])), interval="bootstrap", rounds=30)
+    board = rated(write(crowd()), interval="bootstrap", rounds=100)
+    again = rated(write("\n".join([head, *reversed(rows)])), interval="bootstrap", rounds=100)
     assert again == board
 
 

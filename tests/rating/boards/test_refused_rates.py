@@ -48,6 +48,7 @@ def test_every_error_of_the_command_is_one_clear_line(write: Write, tmp_path: Pa
         (["--ties", "grounded"], "not both_bad 'tie'"),
         (["--ridge", "-1"], "not -1.0"),
         (["--rounds", "0"], "not 0"),
+        (["--interval", "bootstrap", "--rounds", "99"], "100 or more for an interval, not 99"),
         (["--seed", "-1"], "not -1"),
         (["--level", "95"], "not 95.0"),
         (["--scale", "0"], "not 0.0"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rating import DataError
 from rating.rows import VoteRows
-from rating.value import NEAR, dominates, paired_means, value
+from rating.value import NEAR, Taken, dominates, paired_means, value
 from tests.rating.value.planted import TEN, World, priced
 
 
@@ -201,3 +201,9 @@ def test_one_voter_alone_is_named_in_a_warning() -> None:
     votes, figures = replace(TEN, n_voters=1, each=600).draw(np.random.default_rng(9))
     board = value(votes, figures)
     assert any(text.startswith("One voter cast nearly all") for text in board.warnings)
+
+
+def test_a_price_that_never_varies_has_no_interval() -> None:
+    fixed = Taken(10.0, 10.0, 10.0 + 1e-14, 40, dominated=False, by=None, on_frontier=True)
+    assert not fixed.varies
+    assert replace(fixed, upper=11.0).varies
