@@ -178,9 +178,9 @@ class ByCluster:
         With G effective clusters behind the contrast and G0 behind the votes, ``nu = G - 1`` and
         ``n0 = 4 max(0, 1 - G / G0)``::
 
-            (n0 max(independent, taste) + nu CR3) / (n0 + nu), of n0 + nu degrees of freedom
+            (n0 max(independent, expected) + nu CR3) / (n0 + nu), of n0 + nu degrees of freedom
 
-        where ``taste`` is what the fitted random-effects model expects: on a model that few
+        where ``expected`` is what the fitted random-effects model expects: on a model that few
         clusters met, the differences between clusters on all the others are evidence as well. It
         is excluded from ``trusted`` effective clusters on.
         """

@@ -424,7 +424,7 @@ class Shares:
     rater : Estimate
         Of raters: some prefer side A throughout.
     rest : Estimate
-        Of a rater on an item: both what is their own taste and what is noise.
+        Of a rater on an item: both their own preference and noise.
     interaction, within : Estimate
         The rest in its two parts; no value where nobody rated an item twice. Repeats have their
         sides exchanged, so a lean to a side is noise, and twice: the first is too small by it.

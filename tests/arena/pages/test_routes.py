@@ -158,7 +158,8 @@ def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx.Client)
 
 
 @pytest.mark.parametrize(
-    ("cards", "status", "text"), [((cards_page(),), 200, "Fails: recovers"), ((), 404, "been probed")]
+    ("cards", "status", "text"),
+    [((cards_page(),), 200, "Fails: recovers"), ((), 404, "been probed")],
 )
 def test_cards_are_shown_below_the_head_of_all_pages(
     make_board: MakeBoard, cards: tuple[ProbePage, ...], status: int, text: str
