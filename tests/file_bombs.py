@@ -417,7 +417,7 @@ JUDGE_RUN = ("judge", "run", "--method", "pairwise", "--judge", "pocket-judge", 
 READ_TABLES: tuple[tuple[str, ...], ...] = (
     ("rate", "{}"),
     (*JUDGE_RUN, "--cases", "{}"),
-    ("study", "judge", "{}", "good.csv", "--rounds", "20"),
+    ("study", "judge", "{}", "good.csv", "--rounds", "40"),
     ("label", "{}"),
 )
 READ_TABLES_TOO: tuple[tuple[str, ...], ...] = (

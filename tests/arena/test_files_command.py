@@ -125,7 +125,7 @@ def test_scores_and_a_study_take_the_same(folder: Path, command: Command) -> Non
     score = ["--method", "pairwise"]
     theirs, _ = asked(command, "judge", "score", "votes", *score, *COLUMNS, *LABELS, *ENGLISH)
     assert theirs == asked(command, "judge", "score", "ours.csv", *score)[0]
-    options = ["--rounds", "20"]
+    options = ["--rounds", "40"]
     ours, _ = asked(command, "study", "judge", "ours.csv", "verdicts", *options)
     chosen = [*COLUMNS[6:], *ENGLISH]  # the verdicts are under our names, and in English
     head = HEAD.replace("item,left,right,choice", "item,model_a,model_b,winner")
@@ -180,7 +180,7 @@ def test_from_python_several_files_are_one(folder: Path) -> None:
     assert rating.read_votes(paths).data_hash == whole
     assert rating.read_votes(f"{folder}/verdicts/*.csv").data_hash == whole
     study, same = (
-        judge.study(folder / "ours.csv", source, rounds=20)
+        judge.study(folder / "ours.csv", source, rounds=40)
         for source in (paths, folder / "verdicts")
     )
     assert study.to_dict() == same.to_dict()

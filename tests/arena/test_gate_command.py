@@ -212,7 +212,7 @@ def test_a_judge_makes_it_more_precise_and_one_that_is_fooled_does_not_decide(
     assert (few["answer"], few["passes"], few["by"]) == ("cannot tell", None, "nothing")
 
 
-LICENCE = ("study", "judge", "old-votes.csv", "old-verdicts.csv", "--rounds=20", "--certificate")
+LICENCE = ("study", "judge", "old-votes.csv", "old-verdicts.csv", "--rounds=40", "--certificate")
 
 
 def license_owl(command: Command, folder: Path, favoured: int) -> None:

@@ -114,7 +114,7 @@ ODD: dict[str, tuple[str, Make]] = {
 }
 
 ASK = ("--judge", "pocket-judge", "--dry-run", "--cases")
-STUDY = ("--rounds", "20")
+STUDY = ("--rounds", "40")
 READERS: list[tuple[str, ...]] = [
     ("rate", "{}"),
     ("rate", "{}", "--by", "judge"),

@@ -84,11 +84,11 @@ def test_verdicts_are_written_and_studied(cases: list[NamedCase], tmp_path: Path
         sides = f"{case.battle_id},{case.prompt_id},{','.join(case.models)}"
         rows += [f"{sides},model_a,ada\n", f"{sides},tie,bo\n"]
     votes.write_text(head + "".join(rows), encoding="utf-8")
-    there, written = (judge.study(votes, v, rounds=20) for v in (made.verdicts, file))
+    there, written = (judge.study(votes, v, rounds=40) for v in (made.verdicts, file))
     assert there.to_dict() == written.to_dict()
     page = there.report(tmp_path / "report")
     assert page.is_file()
-    with pytest.raises(DataError, match="--rounds 1 draw no interval"):
+    with pytest.raises(DataError, match="--rounds 1 is too few"):
         judge.study(votes, file, rounds=1)
 
 

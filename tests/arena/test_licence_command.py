@@ -13,7 +13,7 @@ from tests.command import Command, examples, refused
 from tests.judge.studies.licensed import BY, World, write
 from tests.sqlite import new_sqlite
 
-GRANT = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "20")
+GRANT = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "40")
 LICENSED = (*GRANT, "--certificate", "judge.toml", "--margin", "12")
 WATCH = ("judge", "drift", "judge.toml")
 WORLD = World(favoured=1, favour=0.5)

@@ -220,19 +220,19 @@ def test_ratings_with_the_judges_help_say_what_their_intervals_rest_on(
     command: Command, arena: Arena
 ) -> None:
     """Three voters; then votes without a voter; then votes on three prompts of sixty."""
-    known = study(command, "--rounds", "20")
+    known = study(command, "--rounds", "40")
     assert any("sample size is 3.0 voters" in text for text in known["warnings"])
     assert not any("do not name their voters" in text for text in known["warnings"])
     votes = arena.folder / "votes.csv"
     rows = votes.read_text(encoding="utf-8")
     votes.write_text(re.sub(r",v\d,", ",,", rows), encoding="utf-8")
-    unknown = study(command, "--rounds", "20")
+    unknown = study(command, "--rounds", "40")
     assert any("do not name their voters" in text for text in unknown["warnings"])
     freedom = [[row["df"] for row in one["ppi"]["ratings"]] for one in (known, unknown)]
     assert max(freedom[0]) < min(freedom[1])
     rest = [row for row in rows.splitlines() if row.startswith(("prompt", "p1,", "p2,", "p3,"))]
     votes.write_text("\n".join(rest) + "\n", encoding="utf-8")
-    few = study(command, "--rounds", "20")
+    few = study(command, "--rounds", "40")
     assert few["ppi"] == {"ratings": None, **dict.fromkeys(GAIN)}
     assert any("The votes are on 3 prompts: " in text for text in few["warnings"])
 
@@ -435,7 +435,7 @@ def test_every_option_and_key_is_explained(command: Command) -> None:
 def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path) -> None:
     folder = published_data / "votes" / "mtbench"
     files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
-    words = ["--format", "json", "--rounds", "20"]
+    words = ["--format", "json", "--rounds", "40"]
     result = command("study", "judge", *files, *words, "--by", "turn", "--voters", "expert_*")
     groups = json.loads(result.stdout)["groups"]
     rates = {
@@ -467,7 +467,7 @@ def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path
 def test_llmfao_is_reached(command: Command, published_data: Path) -> None:
     folder = published_data / "votes" / "llmfao"
     files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
-    options = ["--format", "json", "--rounds", "20", "--pairs", "majority"]
+    options = ["--format", "json", "--rounds", "40", "--pairs", "majority"]
     judges = json.loads(command("study", "judge", *files, *options).stdout)["judges"]
     rates = {
         name: (

@@ -34,4 +34,4 @@ def hostile_study(folder: Path) -> Study:
             writer.writeheader()
             writer.writerows(rows)
     files = (str(folder / "votes.csv"), str(folder / "verdicts.csv"))
-    return study_judges(*files, StudyOptions(rounds=20))
+    return study_judges(*files, StudyOptions(rounds=40))

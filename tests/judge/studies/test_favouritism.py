@@ -137,5 +137,5 @@ def test_a_judge_that_gives_the_worst_model_its_battles_gets_no_yes_and_the_mode
 
 def test_a_judge_that_ties_throughout_ranks_nothing() -> None:
     data = World(items=300).study("tie", 1)
-    studied = study_judge(data, data.judges[0], StudyOptions(rounds=20), lambda _: None)
+    studied = study_judge(data, data.judges[0], StudyOptions(rounds=40), lambda _: None)
     assert studied.first_answer.headline.startswith("No. The judge's verdicts give no ranking")

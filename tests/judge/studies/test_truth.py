@@ -238,7 +238,7 @@ def test_judgebench_has_its_620_labels(published_data: Path, tmp_path: Path) -> 
 def test_llmbar_has_its_published_accuracy_by_subset(published_data: Path) -> None:
     folder = published_data / "judge"
     files = Files((str(folder / "llmbar_swap.parquet"),), (), "strategy IN ('CoT', 'Vanilla')")
-    study = study_truth([files], None, StudyOptions(rounds=20))
+    study = study_truth([files], None, StudyOptions(rounds=40))
     names = "llm, strategy, subset, correct_average, correct_both"
     table = duckdb.read_csv(str(folder / "llmbar_published.csv"))
     published = table.filter("strategy IN ('CoT', 'Vanilla')").project(names).fetchall()

@@ -46,7 +46,7 @@ def studied(votes: list[Row], verdicts: list[Row]) -> dict[str, Any]:
         files[0].write_text(lines(f"{HEAD},voter", votes, ["v0", "v1", "v2"]), encoding="utf-8")
         orders = ["ab", "ba", "ab"]
         files[1].write_text(lines(f"{HEAD},order", verdicts, orders), encoding="utf-8")
-        return study_judges(str(files[0]), str(files[1]), StudyOptions(rounds=20)).to_dict()
+        return study_judges(str(files[0]), str(files[1]), StudyOptions(rounds=40)).to_dict()
 
 
 def intervals(plain: object, name: str = "") -> Iterator[tuple[str, float, float]]:
