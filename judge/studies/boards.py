@@ -313,8 +313,8 @@ models, and to the covariance of two."""
 def _both_correlations(moved: Moved, level: float) -> dict[str, Estimate]:
     """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`.
 
-    Freed of noise, one whose interval is all from -1 to 1 has no value: the noise leaves too
-    little of the boards' variance to tell.
+    Freed of noise, one that is clipped, with an interval from -1 to 1, has no value: the noise
+    leaves too little of the boards' variance to tell.
     """
     figures = {
         kind + suffix: around(values, moved[0][0].shape[1], level)
@@ -323,7 +323,8 @@ def _both_correlations(moved: Moved, level: float) -> dict[str, Estimate]:
     }
     for kind in KINDS:
         one = figures[kind + NOISE_FREED]
-        if (one.lower or 0.0) < -1 + NO_WIDTH and (one.upper or 0.0) > 1 - NO_WIDTH:
+        clipped = [abs(x or 0.0) > 1 - NO_WIDTH for x in (one.value, one.lower, one.upper)]
+        if all(clipped) and one.lower != one.upper:
             figures[kind + NOISE_FREED] = Estimate(None, None, None, one.n)
     return figures
 
