@@ -70,7 +70,7 @@ def alternative(
     others; and the answer that most of the others give, which no judge exceeds.
 
     ``decides_at`` is the number of items per person at which half of the m people are replaced
-    with 90% power, by a judge who loses nothing to them::
+    with 90% power, by a judge who loses nothing to them, and `MIN_ITEMS` at least::
 
         s^2 (z(1 - p) + z(0.9))^2 / margin^2,    p = ceil(m / 2) 0.05 / (m sum_i 1 / i)
 
@@ -122,7 +122,7 @@ def alternative(
         m = len(whole.rater)
         tail = math.ceil(m / 2) * FALSE_DISCOVERIES / (m * float(np.sum(1 / np.arange(1, m + 1))))
         reach = normal_quantile(tail) + normal_quantile(1 - POWER)
-        needed = math.ceil(spread * (reach / margin) ** 2)
+        needed = max(MIN_ITEMS, math.ceil(spread * (reach / margin) ** 2))
     return Alternative(
         winning_rate=_replaced(whole, margin),
         advantage=float(whole.judge_wins.mean()),

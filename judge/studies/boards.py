@@ -19,6 +19,7 @@ import scipy
 from judge.studies.estimates import (
     FEW_PROMPTS,
     FEWEST_PEOPLE,
+    NO_WIDTH,
     Draws,
     Ends,
     Estimate,
@@ -310,12 +311,22 @@ models, and to the covariance of two."""
 
 
 def _both_correlations(moved: Moved, level: float) -> dict[str, Estimate]:
-    """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`."""
-    return {
+    """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`.
+
+    Freed of noise, one that is clipped, with an interval from -1 to 1, has no value: the noise
+    leaves too little of the boards' variance to tell.
+    """
+    figures = {
         kind + suffix: around(values, moved[0][0].shape[1], level)
         for freed, suffix in ((False, ""), (True, NOISE_FREED))
         for kind, values in correlated(moved, 0, 1, freed=freed).items()
     }
+    for kind in KINDS:
+        one = figures[kind + NOISE_FREED]
+        clipped = [abs(x or 0.0) > 1 - NO_WIDTH for x in (one.value, one.lower, one.upper)]
+        if all(clipped) and one.lower != one.upper:
+            figures[kind + NOISE_FREED] = Estimate(None, None, None, one.n)
+    return figures
 
 
 def correlated(moved: Moved, first: int, second: int, *, freed: bool) -> dict[str, Floats]:
@@ -881,7 +892,7 @@ def system_ranking(items: Items, people: Labels, judge: Labels, draws: Draws) ->
     n = len(pairs)
 
     def estimate(values: Floats, count: int) -> Estimate:
-        return Estimate(float(values[0]), *interval(values[1:], draws.level), count)
+        return Estimate(float(values[0]), *with_width(*interval(values[1:], draws.level)), count)
 
     return SystemRanking(
         decisiveness=estimate(alpha, n),

@@ -33,6 +33,7 @@ which it must lead a rule that reads nothing, at the best end, to be more than t
 MOST_NAMED = 3
 """Models, and pairs of them, that a reason names."""
 NOT_IDENTIFIED = "Its verdicts determine no finite ratings, and the votes do."
+UNTESTED = "The judge agrees with people as another person does, but favouritism was not tested."
 COPIES = 0.95
 """Share of its verdicts from which a judge is said to follow a rule."""
 WORTH_SAYING = 20.0
@@ -244,17 +245,20 @@ def first_answer(evidence: Evidence) -> FirstAnswer:
     ``no``: the verdicts prefer no side; a model that the judge favours is ranked the opposite way
     or has no finite rating; the judge follows a rule that reads nothing, or leads it by `MARGIN`
     at most; or people agree with each other more often than with the judge, by more than
-    `MARGIN`; each by the whole interval.
+    `MARGIN`, which a rule that may lead the judge does not hide; each by the whole interval.
     ``yes``: the judge agrees with a person as often as another person does, within `MARGIN`, with
     ties and without; it passes the alternative-annotator test, which neither a coin nor the
     longer answer passes as well; no model is certainly favoured by more than `FAVOURED`, no pair
     reversed; and no bias of `WORTH_SAYING` points is certain.
-    ``inconclusive``: anything else, and whatever rests on fewer than `MIN_PROMPTS`.
+    ``inconclusive``: anything else, such as no model tested for favouritism, and whatever rests
+    on fewer than `MIN_PROMPTS`.
     """
     verdict, reason = _agrees(evidence)
     ranks, named = _ranks(evidence, verdict)
     if ranks != "yes" and verdict != "no":
         verdict = ranks
+    if verdict == "yes" and not _tested(evidence):
+        verdict, named = "inconclusive", [UNTESTED]
     more = [
         *_exposed(evidence.rules),
         _agreement(evidence),
@@ -297,7 +301,10 @@ def _agrees(evidence: Evidence) -> tuple[Verdict, str]:
     if evidence.judge.value is None:
         return "inconclusive", "No item has both a vote and a verdict that prefer a side."
     if beaten_by := unbeaten(evidence.rules):
-        return _not_better(beaten_by[0])
+        verdict = _not_better(beaten_by[0])
+        short = _short(evidence.gap)
+        enough = evidence.n_prompts >= MIN_PROMPTS
+        return short if verdict[0] != "no" and enough and short[0] == "no" else verdict
     if evidence.gap.value is None:
         return "inconclusive", "No item has votes of two people: no human–human agreement."
     if evidence.n_prompts < MIN_PROMPTS:
@@ -407,7 +414,7 @@ def _agreement(evidence: Evidence) -> str:
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
-        text += f", and the best possible judge with one in at most {percent_of(evidence.highest)}"
+        text += f", and the estimated upper limit for any judge is {percent_of(evidence.highest)}"
     text += f". With ties as a third answer, it agrees in {percent_of(evidence.judge_with_ties)}"
     if evidence.people_with_ties.value is None:
         return f"{text}."
@@ -444,8 +451,8 @@ def _alternative(evidence: Evidence) -> str:
 def _reference(test: Alternative) -> str:
     """Give what people reach in the judge's place, and how many items would decide."""
     text = (
-        f" The majority of the other people would replace {percent(test.majority)}, which is "
-        "the upper bound for any judge"
+        " A judge that gives what most of the other people say could replace "
+        f"{percent(test.majority)} of the people tested"
     )
     if test.person is None or test.decides_at is None:
         return f"{text}."
@@ -479,10 +486,23 @@ def _matters(gap: Estimate | None) -> bool:
     return abs(gap.value) >= WORTH_SAYING and (gap.lower > 0 or gap.upper < 0)
 
 
+def _tested(evidence: Evidence) -> int:
+    """Count the models for which favouritism was tested."""
+    return sum(one.lower is not None for one in evidence.favouritism.values())
+
+
 def _favouritism(evidence: Evidence) -> str:
     """Give what the test of favouritism covers, and what it cannot find."""
-    tested = sum(one.lower is not None for one in evidence.favouritism.values())
+    tested = _tested(evidence)
     if not tested:
+        if evidence.n_prompts >= MIN_PROMPTS and any(
+            one.n >= MIN_ITEMS for one in evidence.favouritism.values()
+        ):
+            return (
+                "Favouritism was not tested: no model has a finite standard error above zero, "
+                "because its votes and verdicts do not vary enough, or too few voters or prompts "
+                "give them."
+            )
         return (
             f"Favouritism was not tested: the test needs {MIN_MODELS} models, and per model "
             f"{MIN_ITEMS} items on {MIN_PROMPTS} prompts."

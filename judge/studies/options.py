@@ -1,5 +1,6 @@
 """What a study of a judge, and the rating of a new model by one, are asked for."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import date
@@ -71,13 +72,12 @@ class StudyOptions:
         if self.raters not in MARGINS:
             msg = f"There is no --raters {self.raters!r}: choose {', '.join(MARGINS)}."
             raise DataError(msg)
-        if self.rounds < FEWEST_ROUNDS:
-            msg = (
-                f"--rounds {self.rounds} is too few for an interval: give {FEWEST_ROUNDS} or more."
-            )
-            raise DataError(msg)
         if not 0 < self.level < 1:
             msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
+            raise DataError(msg)
+        least = max(FEWEST_ROUNDS, math.ceil(round(2 / (1 - self.level), 6)))
+        if self.rounds < least:
+            msg = f"--rounds {self.rounds} is too few for an interval: give {least:,} or more."
             raise DataError(msg)
 
     def words(self) -> list[str]:

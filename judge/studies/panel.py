@@ -61,6 +61,8 @@ class Errors:
     people : ndarray of shape (n_items, 3), or None
         Of people's 1, 0 or -1 the mean, and the mean product of two different people's with a 1,
         or 0 and 0 where only one voted.
+    chance : float
+        How often a coin is right.
     """
 
     judges: tuple[str, ...]
@@ -68,12 +70,13 @@ class Errors:
     prompt: Ints
     verdict: Floats | None = None
     people: Floats | None = None
+    chance: float = 0.5
 
     def only(self, judges: Sequence[int]) -> "Errors":
         """Keep some judges, on the same items."""
         names = tuple(self.judges[j] for j in judges)
         verdict = None if self.verdict is None else self.verdict[:, list(judges)]
-        return Errors(names, self.wrong[:, list(judges)], self.prompt, verdict, self.people)
+        return replace(self, judges=names, wrong=self.wrong[:, list(judges)], verdict=verdict)
 
 
 def _read_panel(
@@ -249,10 +252,12 @@ def _errors_of(data: StudyData, by_people: bool) -> tuple[Errors, Bools, dict[st
     verdict = np.column_stack(given)[used].astype(np.float64)
     wrong = np.asarray(verdict != truth[used, None], dtype=np.float64)
     _, prompt = np.unique(items.prompt[used], return_inverse=True)
-    errors = Errors(names, wrong, prompt.astype(np.int64))
+    ties = truth[used] == 0
+    chance = max(1 / 3, float(1 - ties.mean()) / 2)
+    errors = Errors(names, wrong, prompt.astype(np.int64), chance=chance)
     if by_people:
         errors = replace(errors, verdict=verdict, people=_votes(data)[used])
-    return errors, truth[used] == 0, without
+    return errors, ties, without
 
 
 def _votes(data: StudyData) -> Floats:
@@ -285,8 +290,9 @@ class _Card:
     Attributes
     ----------
     n_eff : Estimate
-        ``k / (1 + (k - 1) mean_correlation)``: as many judges whose errors are independent. With
-        votes taken as the truth it is a lower figure: errors of people count as shared errors.
+        ``k / (1 + (k - 1) mean_correlation)``, from 1 to k: as many judges whose errors are
+        independent. No value where `unworthy` gives a reason. With votes taken as the truth it is
+        a lower figure: errors of people count as shared errors.
     at_most : Estimate
         Upper figure from items on which two people voted, or no value: see `_at_most`.
     mean_correlation : Estimate
@@ -299,6 +305,8 @@ class _Card:
         value: disagreement among people would be taken for shared errors.
     over_best : Estimate
         ``majority`` less ``best``, the best being chosen again in each draw.
+    unworthy : str
+        Why `n_eff` and `at_most` are not estimated, to follow "because"; nothing if they are.
     """
 
     k: int
@@ -311,6 +319,7 @@ class _Card:
     independent: Estimate
     gap: Estimate
     over_best: Estimate
+    unworthy: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: a number by its name, its interval beside it."""
@@ -351,8 +360,13 @@ def card(errors: Errors, options: StudyOptions) -> _Card:
 
     >>> same = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
     >>> one = card(Errors(("x", "y", "z"), same, np.array([0, 1])), StudyOptions())
-    >>> one.n_eff.value, one.majority.value, one.independent.value
+    >>> one.mean_correlation.value, one.majority.value, one.independent.value
     (1.0, 0.5, 0.5)
+
+    Two prompts say no more of other prompts.
+
+    >>> one.n_eff.value, one.unworthy
+    (None, 'the items are of fewer than 20 prompts')
     """
     wrong, (n, k) = errors.wrong, errors.wrong.shape
     first, second = np.triu_indices(k, 1)
@@ -365,26 +379,49 @@ def card(errors: Errors, options: StudyOptions) -> _Card:
         return clustered(sums, statistic, options.draws(), n=n)
 
     def column(place: int) -> Estimate:
-        return drawn(lambda rows: _shares(rows, k)[:, place])
+        return clustered(
+            sums, lambda rows: _shares(rows, k)[:, place], options.draws(), n=n, mean=SHARE
+        )
 
     nothing = Estimate(None, None, None, n)
     by_people = errors.people is not None
+    right = clustered(
+        sums, lambda rows: over(rows[:, 0], rows[:, 1]), options.draws(), n=n, mean=SHARE
+    )
+    correlation = drawn(lambda rows: _mean_correlation(rows, k))
+    unworthy = _unworthy(errors, right, correlation) if k > 1 else ""
+    n_eff = drawn(lambda rows: _n_eff(rows, k))
     return _Card(
         k=k,
-        n_eff=drawn(lambda rows: _n_eff(rows, k)),
-        at_most=_at_most(errors, options) if by_people and k > 1 else nothing,
-        mean_correlation=drawn(lambda rows: _mean_correlation(rows, k)),
+        n_eff=nothing if unworthy else n_eff,
+        at_most=_at_most(errors, options) if by_people and k > 1 and not unworthy else nothing,
+        mean_correlation=correlation,
         mean=column(0),
         best=column(1),
-        majority=clustered(
-            sums, lambda rows: over(rows[:, 0], rows[:, 1]), options.draws(), n=n, mean=SHARE
-        ),
+        majority=right,
         independent=nothing if by_people else column(3),
         gap=nothing
         if by_people
         else drawn(lambda rows: _shares(rows, k) @ np.array([0, 0, -1.0, 1.0])),
         over_best=drawn(lambda rows: _shares(rows, k) @ np.array([0, -1.0, 1.0, 0])),
+        unworthy=unworthy,
     )
+
+
+def _unworthy(errors: Errors, right: Estimate, correlation: Estimate) -> str:
+    """Give the reason why no number of independent judges is stated; nothing if one is."""
+    if int(errors.prompt.max()) + 1 < MIN_PROMPTS:
+        return f"the items are of fewer than {MIN_PROMPTS} prompts"
+    if correlation.upper is not None and correlation.upper < 0:
+        return "their errors are negatively correlated"
+    if correlation.lower is None or correlation.upper is None:
+        return "the mean correlation of their errors is not determined"
+    if correlation.lower <= 0 and (right.lower is None or right.lower <= errors.chance):
+        return (
+            "neither a positive correlation of their errors nor an accuracy above chance is "
+            "certain"
+        )
+    return ""
 
 
 def _at_most(errors: Errors, options: StudyOptions) -> Estimate:
@@ -428,9 +465,10 @@ def _at_most(errors: Errors, options: StudyOptions) -> Estimate:
         left = square - own**2
         both = over(rows[:, 3 + 2 * k :], n) - own[:, first] * own[:, second]
         rho = over(both, np.sqrt(left[:, first] * left[:, second])).mean(axis=1)
-        return over(np.full(len(rows), float(k)), 1 + (k - 1) * rho)
+        return _worth(rho, k)
 
-    return clustered(sums, worth, options.draws(), n=len(verdict))
+    most = clustered(sums, worth, options.draws(), n=len(verdict))
+    return most if most.upper is not None else replace(most, value=None, lower=None)
 
 
 def _panel_right(wrong: Floats) -> Floats:
@@ -495,7 +533,12 @@ def _mean_correlation(rows: Floats, k: int) -> Floats:
 def _n_eff(rows: Floats, k: int) -> Floats:
     if k == 1:
         return np.ones(len(rows))
-    return over(np.full(len(rows), float(k)), 1 + (k - 1) * _mean_correlation(rows, k))
+    return _worth(_mean_correlation(rows, k), k)
+
+
+def _worth(correlation: Floats, k: int) -> Floats:
+    """Return how many of k judges with independent errors are worth k of this correlation."""
+    return k / (1 + (k - 1) * np.clip(correlation, 0, 1))
 
 
 def error_correlations(errors: Errors) -> Floats:
@@ -549,8 +592,8 @@ def _with(errors: Errors, matrix: Floats, judges: list[int]) -> dict[str, Any]:
     pairs = matrix[np.ix_(judges, judges)][np.triu_indices(k, 1)]
     known = pairs[~np.isnan(pairs)]
     n_eff = 1.0 if k == 1 else None
-    if known.size and 1 + (k - 1) * known.mean() > 1e-12:
-        n_eff = float(k / (1 + (k - 1) * known.mean()))
+    if known.size:
+        n_eff = float(_worth(known.mean(), k))
     return {"judge": errors.judges[judges[-1]], "n_eff": n_eff, "accuracy": right}
 
 
@@ -688,6 +731,13 @@ def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyO
     errors, ties, without = _errors_of(data, by_people)
     whole = card(errors, options)
     matrix = error_correlations(errors)
+    by_n_eff, by_accuracy = (
+        [
+            one | ({"n_eff": None} if place and whole.unworthy else {})
+            for place, one in enumerate(ordered(errors, by))
+        ]
+        for by in ("n_eff", "accuracy")
+    )
     return Panel(
         verdicts=tuple(verdicts),
         votes=votes,
@@ -695,8 +745,8 @@ def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyO
         card=whole,
         judges=tuple(_judges(data, families, errors, without, options)),
         correlations=matrix,
-        by_n_eff=ordered(errors, "n_eff"),
-        by_accuracy=ordered(errors, "accuracy"),
+        by_n_eff=by_n_eff,
+        by_accuracy=by_accuracy,
         without_family=_without_family(families, errors, options),
         by_people=by_people,
         n_items=len(errors.wrong),
@@ -774,12 +824,15 @@ def _headline(card: _Card, n_prompts: int, *, by_people: bool) -> str:
             f"{plural(n_prompts, 'prompt')}."
         )
     if card.n_eff.value is None:
-        return f"The independent judges that these {card.k} are worth cannot be estimated."
+        return (
+            f"The independent judges that these {card.k} are worth are not estimated, because "
+            f"{card.unworthy or 'the correlation of their errors is not defined'}."
+        )
     worth = number_of(card.n_eff, 1)
     if by_people:
         return (
-            f"These {card.k} judges are equivalent to at least {worth} independent judges, with "
-            "votes taken as the truth."
+            f"With votes taken as the truth, these {card.k} judges are equivalent to {worth} "
+            "independent judges: a lower bound, because errors of people count as shared errors."
         )
     return f"These {card.k} judges are equivalent to {worth} independent judges."
 
@@ -804,8 +857,8 @@ def _sentences(panel: Panel) -> Iterator[str]:
         if one.at_most.value is not None:
             yield (
                 "Corrected for errors of people, estimated from items with two votes, they are "
-                f"equivalent to at most {number_of(one.at_most, 1)}. This is too high if people "
-                "and judges find the same items hard."
+                f"equivalent to {number_of(one.at_most, 1)}: an upper bound, because this is too "
+                "high if people and judges find the same items hard."
             )
         yield _on_best(one.over_best, panel.best)
         if not panel.by_people:

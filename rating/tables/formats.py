@@ -458,13 +458,17 @@ def pooling_caption(pooling: Row) -> str:
     """
     if pooling["tau"] is None:
         return "One category alone: there is nothing to pool."
-    upper = "no bound" if pooling["upper"] is None else f"{pooling['upper']:.0f}"
+    upper = pooling["upper"]
+    ends = f"at least {pooling['lower']:.0f}, no upper limit"
+    if upper is not None:
+        ends = f"{pooling['lower']:.0f} to {upper:.0f}"
     text = (
         f"Pooled: from category to category a rating moves by {pooling['tau']:.0f} points "
-        f"({pooling['lower']:.0f} to {upper}; standard deviation)"
+        f"({ends}; standard deviation)"
     )
     if not pooling["tau"]:
-        text = f"Pooled: no difference between categories is seen (0 to {upper} points)"
+        ends = "no upper limit could be estimated" if upper is None else f"0 to {upper:.0f} points"
+        text = f"Pooled: no difference between categories is seen ({ends})"
     prompt = pooling["tau_prompt"]
     return f"{text}." if prompt is None else f"{text}; from prompt to prompt by {prompt:.0f}."
 

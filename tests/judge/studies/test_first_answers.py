@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.report.studies import report_page
-from judge.studies.gates import FIRST, LONGEST, OPENINGS
+from judge.studies.gates import FIRST, LONGEST, MIN_ITEMS, OPENINGS, UNTESTED
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.options import StudyOptions
 from tests.judge.studies.planted import Planted
@@ -90,9 +90,12 @@ def test_six_unanimous_items_are_no_yes(tmp_path: Path) -> None:
     assert studied.evidence.rules == ()
 
 
-def test_a_hundred_unanimous_items_are_a_yes(tmp_path: Path) -> None:
+def test_unanimous_items_give_no_test_of_favouritism_and_so_no_yes(tmp_path: Path) -> None:
     studied = judged(Planted("perfect", right=1.0, n_prompts=100, n_people=3), tmp_path)
-    assert studied.first_answer.verdict == "yes"
+    assert studied.first_answer.headline == f"Inconclusive. {UNTESTED}"
+    assert "do not vary enough" in " ".join(studied.first_answer.reasons)
+    assert studied.evidence.alternative is not None
+    assert studied.evidence.alternative.decides_at == MIN_ITEMS
 
 
 def test_fewer_than_three_people_are_no_yes(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from judge.studies.gates import (
     MIN_PROMPTS,
     NOT_IDENTIFIED,
     RANDOM,
+    UNTESTED,
     Alternative,
     Evidence,
     FirstAnswer,
@@ -75,9 +76,9 @@ def annotators_test(**other: Any) -> Alternative:
 def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> None:
     verdict = answer()
     assert verdict.verdict == "yes"
-    assert verdict.headline.startswith("Yes. The judge agrees with a person as often")
+    assert verdict.headline.startswith("Yes. The judge agrees with a person at most 5")
     text = " ".join(verdict.reasons)
-    for part in ("which is the upper bound", "replace 90%", "About 422 items"):
+    for part in ("what most of the other people say", "replace 90%", "About 422 items"):
         assert part in text
     for part in ("tested for 2 of 2 models", "can miss a judge that favours the best model"):
         assert part in text
@@ -220,11 +221,22 @@ def test_verdicts_that_rank_no_models_where_votes_do_are_no_yes() -> None:
     assert favoured.headline.startswith("No. The judge favours umber")
 
 
-def test_where_favouritism_was_not_tested_the_reasons_say_so() -> None:
+def test_where_favouritism_was_not_tested_there_is_no_yes_and_the_reasons_say_why() -> None:
     for untested in ({}, {"flint": Estimate(0.3, None, None, 12)}):
         result = answer(favouritism=untested)
-        assert result.verdict == "yes"
+        assert (result.verdict, result.reasons[0]) == ("inconclusive", UNTESTED)
         assert "Favouritism was not tested: the test needs 4 models" in " ".join(result.reasons)
+    alike = answer(favouritism={"flint": Estimate(0.0, None, None, 99)})
+    text = " ".join(alike.reasons)
+    assert "needs 4 models" not in text
+    assert "do not vary enough" in text
+
+
+def test_people_certainly_ahead_are_a_no_though_a_rule_may_lead_as_well() -> None:
+    coin = replace(COIN, lead=near(0.0, 0.1))
+    assert answer(rules=(coin,), gap=near(-0.17, 0.09)).verdict == "no"
+    assert answer(rules=(coin,), gap=near(-0.1, 0.09)).verdict == "inconclusive"
+    assert answer(rules=(coin,), gap=near(-0.17, 0.09), n_prompts=19).verdict == "inconclusive"
 
 
 def test_the_plain_values_hold_the_verdict_by_its_earlier_name() -> None:

@@ -103,8 +103,8 @@ def test_what_could_not_be_parsed_is_no_error_and_is_counted(
 
 
 def test_a_panel_worked_out_by_hand() -> None:
-    # Errors of three judges on four items; most are right on items 0 and 1.
-    wrong = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 0, 1]], dtype=bool)
+    # Errors of three judges on four items, often; most are right on items 0 and 1.
+    wrong = np.tile(np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 0, 1]], dtype=bool), (100, 1))
     one = card(errors_of(wrong), QUICK)
     first, second, third = 1 / 3, 1 / 3, -1 / 3  # phi of the 2 x 2 tables
     rho = (first + second + third) / 3
@@ -199,7 +199,30 @@ def test_a_judge_without_errors_has_no_correlation_and_is_named(tmp_path: Path) 
     wrong[:] = False
     nobody = studied(tmp_path, labelled(wrong))
     assert nobody.card.n_eff.value is None
-    assert nobody.headline.endswith("that these 3 are worth cannot be estimated.")
+    assert nobody.headline.endswith(
+        "because the mean correlation of their errors is not determined."
+    )
+
+
+def test_opposite_coins_and_few_items_are_worth_nothing_that_is_stated(tmp_path: Path) -> None:
+    coin = np.random.default_rng(4).random(40) < 0.5
+    panel = studied(tmp_path, labelled(np.column_stack([coin, ~coin, np.roll(coin, 1)])))
+    assert panel.card.n_eff.value is None
+    assert "not estimated, because" in panel.headline
+    coins = np.random.default_rng(5).random((200, 3)) < 0.5
+    assert studied(tmp_path, labelled(coins)).card.n_eff.value is None
+    few = studied(tmp_path, labelled(np.random.default_rng(20).random((19, 3)) < 0.3)).to_dict()
+    assert few["n_eff"] is None
+
+
+def test_the_number_of_judges_is_from_one_to_all_of_them(tmp_path: Path) -> None:
+    good = np.random.default_rng(6).random((60, 3)) < 0.2
+    one = studied(tmp_path, labelled(good)).card
+    assert one.n_eff.lower is not None
+    assert one.n_eff.upper is not None
+    assert 1 <= one.n_eff.lower <= (one.n_eff.value or 0) <= one.n_eff.upper <= 3
+    same = np.repeat([[False, True, True]], 30, axis=0)
+    assert studied(tmp_path, labelled(same)).card.best.lower is not None
 
 
 def test_whom_to_add_next_is_the_most_independent_or_the_most_helpful_judge() -> None:
@@ -450,14 +473,15 @@ def test_votes_give_a_lower_figure_of_independent_judges_and_no_gap(tmp_path: Pa
     double = judged_by_people(tmp_path, votes, verdict)
     single = judged_by_people(tmp_path, votes[:, :1], verdict)
     assert single.card.n_eff.value == pytest.approx(5 / 1.8, abs=0.3)
-    assert single.headline.startswith("These 5 judges are equivalent to at least ")
-    assert single.headline.endswith("independent judges, with votes taken as the truth.")
+    assert single.headline.startswith("With votes taken as the truth, these 5 judges are ")
+    assert "a lower bound" in single.headline
+    assert single.headline.endswith("errors of people count as shared errors.")
     assert single.card.at_most.value is None
-    assert not any("equivalent to at most" in text for text in single.sentences)
+    assert not any("an upper bound" in text for text in single.sentences)
     assert double.card.at_most.lower is not None
     assert double.card.at_most.upper is not None
-    assert double.card.at_most.lower < 5 < double.card.at_most.upper
-    assert any("they are equivalent to at most" in text for text in double.sentences)
+    assert double.card.at_most.lower < 5 <= double.card.at_most.upper
+    assert any("an upper bound" in text for text in double.sentences)
     for panel in (single, double):
         assert panel.card.n_eff.upper is not None
         assert panel.card.n_eff.upper < 5
