@@ -99,7 +99,7 @@ class _OpenId:
         is_verified = "email" in claims and claims.get("email_verified") is True
         mail = claimed if is_verified or self.provider.trusts_mail else ""
         name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
-        groups = {str(one).casefold() for key in GROUPS for one in _listed(claims.get(key))}
+        groups = {str(one).casefold() for key in GROUPS for one in _as_list(claims.get(key))}
         if not groups and "groups" in (claims.get("_claim_names") or ()):
             logger.warning("The provider omits the groups of %r: they are too many.", name)
         domain = mail.rpartition("@")[2].casefold()
@@ -132,7 +132,7 @@ class _OpenId:
         return claims
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 

@@ -61,8 +61,8 @@ class Errors:
     people : ndarray of shape (n_items, 3), or None
         Of people's 1, 0 or -1 the mean, and the mean product of two different people's with a 1,
         or 0 and 0 where only one voted.
-    chance : float
-        How often a coin is right.
+    random_accuracy : float
+        How often a random choice is right.
     """
 
     judges: tuple[str, ...]
@@ -70,7 +70,7 @@ class Errors:
     prompt: Ints
     verdict: Floats | None = None
     people: Floats | None = None
-    chance: float = 0.5
+    random_accuracy: float = 0.5
 
     def only(self, judges: Sequence[int]) -> "Errors":
         """Keep some judges, on the same items."""
@@ -253,8 +253,8 @@ def _errors_of(data: StudyData, by_people: bool) -> tuple[Errors, Bools, dict[st
     wrong = np.asarray(verdict != truth[used, None], dtype=np.float64)
     _, prompt = np.unique(items.prompt[used], return_inverse=True)
     ties = truth[used] == 0
-    chance = max(1 / 3, float(1 - ties.mean()) / 2)
-    errors = Errors(names, wrong, prompt.astype(np.int64), chance=chance)
+    random_accuracy = max(1 / 3, float(1 - ties.mean()) / 2)
+    errors = Errors(names, wrong, prompt.astype(np.int64), random_accuracy=random_accuracy)
     if by_people:
         errors = replace(errors, verdict=verdict, people=_votes(data)[used])
     return errors, ties, without
@@ -416,7 +416,7 @@ def _unworthy(errors: Errors, right: Estimate, correlation: Estimate) -> str:
         return "their errors are negatively correlated"
     if correlation.lower is None or correlation.upper is None:
         return "the mean correlation of their errors is not determined"
-    if correlation.lower <= 0 and (right.lower is None or right.lower <= errors.chance):
+    if correlation.lower <= 0 and (right.lower is None or right.lower <= errors.random_accuracy):
         return (
             "neither a positive correlation of their errors nor an accuracy above chance is "
             "certain"

@@ -472,7 +472,7 @@ def test_remarks_are_read_from_the_columns_that_an_arena_exports(tmp_path: Path)
     ("text", "words"),
     [
         ("model_a,model_b,winner,voter\nx,y,tie,ann\n", "holds no remarks"),
-        ("model_a,model_b,winner,voter_intent\nx,y,tie,asking\n", "does not say who voted"),
+        ("model_a,model_b,winner,voter_intent\nx,y,tie,asking\n", "does not name its voters"),
         ("model_a,model_b,winner,voter,reasons_a\nx,y,tie,ann,\n", "Nothing was remarked"),
         (
             "model_a,model_b,winner,voter,reasons_a\n"

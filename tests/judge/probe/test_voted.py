@@ -122,7 +122,9 @@ def test_votes_that_do_not_fit_are_refused(
 
 
 def test_votes_have_a_place() -> None:
-    with pytest.raises(DataError, match="cases of 'arena' are unknown: name their file"):
+    with pytest.raises(
+        DataError, match="votes on cases of 'arena' are unknown: name them with --votes"
+    ):
         votes_on([], ["arena"], None)
     with pytest.raises(DataError, match="Cases of 2 files have no votes"):
         votes_on([], ["one.csv", "two.csv"], None)

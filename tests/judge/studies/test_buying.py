@@ -65,7 +65,7 @@ def test_buying_what_the_ratings_have_gives_their_half_width() -> None:
         1_000, rel=0.03
     )
     assert 0.1 < signal.explained < 0.9
-    with pytest.raises(NotIdentifiedError, match="the value of the judge cannot be estimated"):
+    with pytest.raises(NotIdentifiedError, match="the judge's value is unknown"):
         Signal.of_ratings(replace(powered, explained=None))
 
 
@@ -155,5 +155,5 @@ def test_what_cannot_be_sent_is_refused() -> None:
         sending(items, people, judge, 0)
     with pytest.raises(DataError, match="2401 items to send, of 2400"):
         sending(items, people, judge, 2_401)
-    with pytest.raises(NotIdentifiedError, match="the value of the judge cannot be estimated"):
+    with pytest.raises(NotIdentifiedError, match="the judge's value is unknown"):
         sending(items, people, judge.only(judge.item >= 600), 10)

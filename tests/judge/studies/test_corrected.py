@@ -53,7 +53,7 @@ def test_errors_that_are_themselves_uncertain_make_the_interval_wider() -> None:
 @pytest.mark.parametrize("right", [50, 40, 51])
 def test_a_judge_no_better_than_a_coin_is_refused(right: int) -> None:
     """51 of 100 and 49 of 100: smoothing does not help it over the line."""
-    with pytest.raises(NotIdentifiedError, match="as for a random choice"):
+    with pytest.raises(NotIdentifiedError, match="like a random choice, its verdicts cannot"):
         corrected_rate(Counted(40, 100), Counted(right, 100), Counted(min(49, right), 100))
 
 

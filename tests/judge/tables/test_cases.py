@@ -453,7 +453,7 @@ def test_the_command_checks_without_a_judge_and_without_a_database(
     (row,) = shares["models"]
     rates = [row[name]["rate"] for name in ("prompt_strict", "prompt_loose", "instruction_strict")]
     assert rates == [0.5, 1.0, pytest.approx(2 / 3)]
-    refused(command(*words, "--judge", "x", "--out", "found.csv"), "leave --judge x out")
+    refused(command(*words, "--judge", "x", "--out", "found.csv"), "omit --judge x")
     refused(command(*words, "--dry-run"), "name the file to write with --out")
 
 

@@ -174,7 +174,7 @@ def test_the_notes_say_for_whom_the_false_alarms_hold_and_how_many_to_expect(
 ) -> None:
     notes = " ".join(report.notes)
     assert "5 % at most, however often one looks" in notes
-    assert "on average over voters whose tastes are normal" in notes
+    assert "on average over voters whose random effects are normal" in notes
     assert "34 voters were examined: of as many honest ones, up to 1.7 would be flagged" in notes
     assert "Nothing is deleted" in notes
     assert 0.3 < (report.taste_sd or 0) < 0.9  # the planted voters raise it from .4
@@ -260,7 +260,7 @@ def test_votes_that_do_not_count_are_left_out_and_kept_in_the_file(
 
 def test_a_source_that_says_nothing_of_voters_is_refused(tmp_path: Path) -> None:
     nobody = [{**row, "voter": ""} for row in crowd()[:5]]
-    with pytest.raises(DataError, match="do not say who cast them"):
+    with pytest.raises(DataError, match="do not name their voters"):
         check_source(write(nobody, tmp_path / "nobody.csv"))
     without = [{k: v for k, v in row.items() if k != "voter"} for row in crowd()[:5]]
     with pytest.raises(DataError, match="No column 'person' or 'voter' or 'voter_id'"):
@@ -339,7 +339,7 @@ def test_a_ring_is_reported_and_its_members_weigh_less_on_its_model_only(
     assert set(ring) == {"model", "direction", "accounts", "share", "log_evidence", "gained"}
     assert set(ring["gained"]) == {"points", "ranks"}
     assert (ring["model"], ring["direction"]) == ("m4", "for")
-    assert any("A ring for m4" in note for note in report.notes)
+    assert any("Coordinated voters for m4: " in note for note in report.notes)
     assert len(report.members) == ring["accounts"]
     path = tmp_path / "weighted.parquet"
     write_weighted(source, report, path)
@@ -351,7 +351,7 @@ def test_a_ring_is_reported_and_its_members_weigh_less_on_its_model_only(
     for a, b, _, voter, _, weight, reason in rows:
         on_it = "m4" in (a, b) and voter in members
         assert weight == pytest.approx(weights[voter] * (members[voter] if on_it else 1))
-        assert ("In a ring for m4" in (reason or "")) == on_it
+        assert ("Among coordinated voters for m4" in (reason or "")) == on_it
 
 
 @pytest.mark.sampled(2)

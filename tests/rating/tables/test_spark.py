@@ -272,7 +272,7 @@ def test_the_command_rates_a_table_of_the_cluster(
         ("--table", "no/such.parquet"): "Cannot read the table 'no/such.parquet' at 'spark://loca",
         ("--table", "votes", "--where", "voter ="): "Cannot choose rows of 'votes' by where 'vote",
         ("--table", "votes", "--plots", "."): "--plots draws votes of files",
-        (): "is read by arena rate alone, with --table NAME",
+        (): "Only arena rate reads the cluster 'spark://local[2]': name a table with --table NAME",
     }.items():
         refused = command("rate", HERE, *words)
         assert (refused.returncode, refused.stdout) == (2, "")
@@ -286,7 +286,7 @@ def test_the_command_rates_a_table_of_the_cluster(
         ("spark://nowhere.invalid:7077", "No Spark master answers at 'spark://nowhere.invalid:7"),
         ("spark://127.0.0.1", "'spark://127.0.0.1' is no address of a Spark cluster: write"),
         ("spark://local[1]", "Cannot read from 'spark://local[1]': a session of 'local[2]' is op"),
-        ("votes.parquet", "--table is of a Spark cluster, and the source is 'votes.parquet'"),
+        ("votes.parquet", "--table is for a Spark cluster, and the source is 'votes.parquet'"),
     ],
 )
 @pytest.mark.usefixtures("in_spark")
