@@ -71,7 +71,7 @@ def test_before_the_rating_no_byte_of_twenty_pairs_names_a_system_or_what_it_too
     arena: Served, tmp_path: Path
 ) -> None:
     words = create(arena, "blind", write_runs(tmp_path / "runs.jsonl"), "--reveal")
-    assert "has 20 items of 1 ratings each" in words
+    assert "has 20 items with 1 ratings each" in words
     pages = every_page(arena, "blind")
     assert len(pages) == ITEMS
     for before, after in pages:

@@ -55,7 +55,7 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
     words = ("export", "battles", "--to", "b.parquet", "--database", url)
     done = command(*words, "--licence", "cc-by-4.0")
     assert done.stdout.splitlines() == [
-        "b.parquet: 12 battles, policy default-v3. Personal pieces replaced: 12 mail.",
+        "b.parquet: 12 battles, policy default-v3. Personal data replaced: 12 mail.",
         "b.parquet.card.md: the content of the export, exclusions and reasons.",
     ]
     card = (tmp_path / "b.parquet.card.md").read_text()

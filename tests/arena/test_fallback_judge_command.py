@@ -110,7 +110,7 @@ def test_a_case_that_a_judge_refuses_is_the_second_s_in_both_orders(
     shown = " ".join(command(*RUN, *BOTH).stdout.split())
     assert len(server.requests) == before
     assert (
-        f"2 of {N} verdicts are by 'owl' in place of 'wren' (2 refusal). Without them the order "
+        f"2 of {N} verdicts are by 'owl' in place of 'wren' (2 refusal). Without them, the order "
         "of the models is the same." in shown
     )
     scored = command("judge", "score", "found.csv", "--format", "json")

@@ -199,7 +199,10 @@ def test_from_python_several_files_are_one(folder: Path) -> None:
         (["--label", "left"], ["'left'", "THEIRS=OURS"]),
         (["--label", "1=tie", "--label", "1=model_a"], ["'1'", "named twice"]),
         (["verdicts"], ["lacks 'item'", "unlike 'votes/a.csv'"]),
-        (["sqlite:///arena.db"], ["sqlite:///arena.db", "by themselves", "arena export votes"]),
+        (
+            ["sqlite:///arena.db"],
+            ["sqlite:///arena.db", "from no other source", "arena export votes"],
+        ),
     ],
 )
 def test_what_cannot_be_read_together_is_refused_in_a_line(

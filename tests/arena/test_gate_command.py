@@ -131,7 +131,7 @@ def test_numbered_looks_use_the_planned_votes_alone_and_say_so(
     part = asked(command, *words)
     assert whole["votes"]["people"] == 600
     [unused] = {*whole["warnings"]} - {*part["warnings"]}
-    assert unused.endswith("votes on either model after the 600 planned are not used.")
+    assert unused.endswith("votes on either model after the planned 600 are not used.")
     assert (whole["looks"], whole["planned"], whole["power"]) == (3, 600, 0.8)
     assert whole["difference"] == pytest.approx(part["difference"])
 
@@ -200,7 +200,7 @@ def test_a_judge_makes_it_more_precise_and_one_that_is_fooled_does_not_decide(
     assert both["by"] == "people and judge"
     assert both["judge_weight"] > 0.2
     assert both["votes"]["judge"] > 3000
-    assert "of owl, of weight" in both["rests_on"]
+    assert "of owl with weight" in both["rests_on"]
     assert both["difference"]["upper"] < 0
 
     def width(report: dict[str, Any]) -> float:

@@ -148,7 +148,7 @@ def test_what_an_endpoint_says_reaches_the_terminal_the_file_and_the_json(
         assert report(ran)["errors"] == [{"failure": "rejected", "sentence": quoted, "n": 4}]
         assert {row["error"] for row in rows(folder)} == {quoted, None}
         shown = run(command, "pairwise").stdout
-        assert f"! 4 rejected: the endpoint says '{quoted}'." in " ".join(shown.split())
+        assert f"! 4 rejected: the endpoint reports '{quoted}'." in " ".join(shown.split())
         run(command, "rubric")
         assert {row["error"] for row in rows(folder)} == {quoted}
 

@@ -105,7 +105,7 @@ def test_what_cannot_be_used_is_quoted(cases: list[NamedCase], tmp_path: Path) -
         TOY,
         journal(f"{tmp_path}/runs.db"),
     )
-    with pytest.raises(DataError, match="'rubric' judges one response"):
+    with pytest.raises(DataError, match="'rubric' looks at one response"):
         marked.leaderboard()
 
 

@@ -209,7 +209,7 @@ def test_an_export_holds_the_labels_of_one_tagger_and_verifies(
     assert boards(command, "v.parquet") == {"maths", "creative"}
     refused(
         command("rate", "v.parquet", "--by", "category", "--tagger", "owl"),
-        "--tagger 'owl' is of a database",
+        "--tagger 'owl' is for a database",
     )
     refused(command(*written, "w.parquet", "--tagger", "eule"), "'eule'")
 

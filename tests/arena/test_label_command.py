@@ -271,7 +271,9 @@ def test_repeated_prompts_are_counted_of_a_database_and_of_a_file(
     (tmp_path / "p.csv").write_text(f"ts,prompt\n{rows}")
     shown = command("probe", "duplicates", "p.csv").stdout
     assert "3 prompts, 3 different texts, 2 groups" in shown
-    assert re.search(r"Unlike anything a day older: 50\.0% \(.* to .*\), of 2\.", shown)
+    assert re.search(
+        r"Not similar to any that is at least a day older: 50\.0% \(.* to .*\), of 2\.", shown
+    )
 
 
 def test_rate_clusters_by_the_groups_of_repeated_prompts(command: Command, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_terms_that_cannot_be_are_quoted(
 
 def test_a_licence_is_not_written_over(command: Command, licensed: Path) -> None:
     before = licensed.read_bytes()
-    refused(command(*LICENSED[:-1], "30"), "'judge.toml'", "already")
+    refused(command(*LICENSED[:-1], "30"), "'judge.toml'", "exists and is not overwritten")
     assert licensed.read_bytes() == before
 
 
@@ -221,7 +221,7 @@ def test_a_run_says_what_its_licence_is_not_for_before_anything_is_asked(
     (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     words = (*RUN, "--cases", "cases.jsonl", "--out", "run.csv")
     refused(command(*words, "--method", "pairwise"), "No verdict of this run", "the template")
-    refused(command(*words, "--method", "checklist"), "compare two responses", "'checklist'")
+    refused(command(*words, "--method", "checklist"), "is for pairs of responses", "'checklist'")
     assert not (folder / "run.csv").exists()
 
     text = licensed.read_text(encoding="utf-8")

@@ -561,7 +561,7 @@ def test_accounts_of_a_provider_enter_by_domain_and_group(
                 assert (visitor.get("/admin").status_code == 200) is (sub in admins), sub
     refused = len(ACCOUNTS) - len(admins) - len(others)
     assert caplog.text.count("may not enter") == refused
-    assert "leaves out the groups of 'may@firm.example'" in caplog.text or settings is BY_GROUP
+    assert "omits the groups of 'may@firm.example'" in caplog.text or settings is BY_GROUP
 
 
 def test_the_log_says_why_an_admin_of_the_settings_is_none(

@@ -40,7 +40,7 @@ def test_a_board_is_published_and_verifies(command: Command, tmp_path: Path, car
     done = command("publish", "board", "--card", card, "--database", url)
     hashes = re.fullmatch(
         r"board: 2 models, 20 votes, policy default-v3\.\n"
-        r"Hash of the folder: (\w{64})\nNewest link of the record: (\w{64})\n",
+        r"Hash of the folder: (\w{64})\nNewest link of the vote log: (\w{64})\n",
         done.stdout,
     )
     assert hashes, done
@@ -86,7 +86,9 @@ def test_votes_may_stay_out_of_the_folder(command: Command, tmp_path: Path, card
     refused(command(*words, "votes.csv"), "'votes.csv'", "ends in .parquet")
     assert "v.parquet: the votes." in command(*words, "v.parquet").stdout
     lines = command("verify", "board").stdout.splitlines()
-    assert re.fullmatch(r"board: files whole, hash \w{64}; votes not there\.", lines[0])
+    assert re.fullmatch(
+        r"board: files verified, hash \w{64}; the votes are not in the folder\.", lines[0]
+    )
     assert lines[1].startswith("- votes.parquet is not there")
     assert not (tmp_path / "board" / "votes.parquet").exists()
 

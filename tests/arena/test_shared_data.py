@@ -53,7 +53,9 @@ def test_a_folder_holds_the_rows_of_the_file(
     assert command(*words, "--to", f"{what}.parquet").returncode == 0
     done = command(*words, "--to", f"{what}.set", *LICENCE)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1].startswith(f"{what}.set/README.md: what is in it")
+    assert done.stdout.splitlines()[-1].startswith(
+        f"{what}.set/README.md: the content of the export"
+    )
     shard = tmp_path / f"{what}.set" / "data" / "train-00000-of-00001.parquet"
     assert sorted((tmp_path / f"{what}.set").rglob("*")) == [
         tmp_path / f"{what}.set" / "README.md",
@@ -168,7 +170,7 @@ def test_preferences_are_written_with_what_is_not_in_them(
 ) -> None:
     words = ("export", "battles", "--to", "p.jsonl", "--layout", "trl", "--database", url)
     assert command(*words).stdout.splitlines() == [
-        "p.jsonl: 8 battles, policy default-v3. Personal pieces replaced: 8 mail.",
+        "p.jsonl: 8 battles, policy default-v3. Personal data replaced: 8 mail.",
         "TRL has a prompt, a chosen and a rejected answer: no models, sides, voters, times, "
         "labels and remarks. Counted battles that are not in it: 4 (no answer is preferred).",
         "p.jsonl.card.md: the content of the export, exclusions and reasons.",

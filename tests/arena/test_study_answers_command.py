@@ -81,7 +81,7 @@ def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
     ran = command(*create("one", "flint,slate"))
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("6 new answers, 0 known before, $")
-    assert "has 3 items of 1 ratings each" in ran.stdout
+    assert "has 3 items with 1 ratings each" in ran.stdout
     assert asked(server) == {"flint": 3, "slate": 3}
     assert {one["content"] for one in shown(folder, "one")} == {
         "flint says of Question 0?",
@@ -107,7 +107,7 @@ def test_answers_that_failed_are_listed_and_are_no_items(
     ran = command(*create("one", "flint,slate"))
     assert ran.returncode == 0, ran.stderr
     assert "No item: slate on 'q1': refusal" in ran.stderr
-    assert "1 of 3 prompts are no items" in ran.stderr
+    assert "1 of 3 prompts give no item" in ran.stderr
     assert "has 2 items" in ran.stdout
     with closing(Store(url(folder))) as store, store.reading() as session:
         assert [name for name, _ in studies.items(session, "one")] == ["q0", "q2"]

@@ -48,7 +48,7 @@ def test_the_study_of_the_arenas_own_votes_is_a_page_from_when_it_is_made(
         page = ada.get("/study")
         assert page.status_code == 200
         assert page.headers["content-type"].startswith("text/html")
-        for text in ("May pocket-judge stand in for people?", "6 votes by 1 person"):
+        for text in ("Can pocket-judge replace human raters?", "6 votes by 1 person"):
             assert text in page.text
         assert page.text.count('href="/leaderboard"') == 1
         assert 'href="/study"' in ada.get("/method").text

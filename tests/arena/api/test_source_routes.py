@@ -572,7 +572,7 @@ def test_applications_are_registered_once_and_seen(quick: Served, command: Comma
         "sources", "add", "support", "--origin", "https://App.example.org/", "--share", ".05", *at
     )
     token = done.stdout.strip()
-    assert "this once" in done.stderr
+    assert "only once" in done.stderr
     assert Application(quick.url, "support", token).compare().status_code == 201
     refused(command("sources", "add", "support", *at), "'support'")
     for name in ("Support", "gold", "a b", ""):
