@@ -26,7 +26,7 @@ from tests.serving import StreamEvent, Visitor, client_of, parse_events
 IN_TURN = {"hash $visitor consistent;": ""}
 """What makes of deploy/nginx.conf one that asks the replicas in turn."""
 LEAVE = {
-    "limit_conn connections 100;": "limit_conn connections 2000;",
+    "limit_conn connections 200;": "limit_conn connections 2000;",
     "rate=50r/s": "rate=5000r/s",
 }
 """What lets one machine play many visitors."""

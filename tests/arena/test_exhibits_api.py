@@ -53,7 +53,7 @@ def test_every_number_of_the_board_opens_its_battles(tmp_path: Path) -> None:
         for _ in range(3):
             ada.vote(ada.play(), "model_a")
         ada.board(votes=3)
-        board = ada.get("/leaderboard").text
+        board = ada.get("/leaderboard").text + ada.get("/leaderboard?view=head-to-head").text
         addresses = {unescape(a) for a in re.findall(r'href="(/battles[^"]*)"', board)}
         assert {"model=" in a for a in addresses} == {True, False}
         assert any("against=" in a for a in addresses)

@@ -60,7 +60,7 @@ def test_a_terminal_shows_each_card_with_its_sentence(command: Command, tmp_path
     words = ("probe", "prompts", "marks.csv", "--by", "topic", "--prompts", "prompts.csv")
     shown = command(*words, "--draws", "99", COLUMNS="120").stdout
     assert ("Prompts differ in how they order models: by topic, any groups.") in shown
-    assert re.search("features matter\\? Features that matter: .*same topic", shown)
+    assert re.search("Which prompt features matter\\? Features that matter: .*same topic", shown)
 
 
 def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path) -> None:
