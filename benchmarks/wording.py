@@ -14,7 +14,7 @@ import numpy as np
 from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).parents[1]
-LIMITS = {"pages": 2, "code": 63, "docs": 54}
+LIMITS = {"pages": 2, "code": 61, "docs": 11}
 """How many phrases each source has at most."""
 DOCUMENTS = ("*.md", "deploy/*.md", "docs/**/*.md")
 RELEASED = "\n## 0.1.0"
