@@ -17,6 +17,7 @@ Newton's method on a smooth objective.
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, wraps
@@ -39,9 +40,8 @@ T = TypeVar("T")
 
 
 @cache
-def _linear_algebra() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  # has a library of its own, which the controller must see
-
+def _linear_algebra(with_scipy: bool) -> ThreadpoolController:
+    """Find the libraries once, and again once scipy has loaded its own."""
     return ThreadpoolController()
 
 
@@ -54,7 +54,8 @@ def one_thread(work: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(work)
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _linear_algebra().limit(limits=1, user_api="blas"):
+        with_scipy = not sys.modules.keys().isdisjoint(("scipy.linalg", "scipy.special"))
+        with _linear_algebra(with_scipy).limit(limits=1, user_api="blas"):
             return work(*args, **kwargs)
 
     return alone
