@@ -5,6 +5,7 @@ templates and the code. ``make words`` brings the files up to date.
 """
 
 import io
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -23,6 +24,8 @@ from rating.sentences import Sentence, in_digits
 from rating.tables.files import shown
 
 FOLDER = Path(__file__).parent / "locale"
+SHARE = re.compile(r"\d+%( \(\d+–\d+\))?")
+"""A share with its interval, as it is written in English."""
 LOCALES = {Language.EN: "en_GB", Language.DE: "de_DE"}
 """Whose dates and numbers each language has."""
 
@@ -42,6 +45,8 @@ class Words:
         self.name = Locale.parse(language).get_language_name()
         self._messages = _messages(language)
         self._plain = cache(lambda message: self._filled(self._messages.gettext(message), {}))
+        pattern = self.locale.percent_formats[None].pattern
+        self._percent = "" if pattern.endswith("0%") else "\N{NO-BREAK SPACE}%"
         symbols = self.locale.number_symbols["latn"]
         signs = {",": symbols["group"], ".": symbols["decimal"]}
         self._signs = {ord(ours): theirs for ours, theirs in signs.items() if ours != theirs}
@@ -69,6 +74,8 @@ class Words:
     def _value(self, value: Any) -> Any:
         if isinstance(value, Sentence):
             return self(value)
+        if self._percent and isinstance(value, str) and SHARE.fullmatch(value):
+            return value.replace("%", self._percent)
         return self._number(value) if type(value) in (int, float) else value
 
     def _number(self, value: float) -> str:

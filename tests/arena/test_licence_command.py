@@ -229,7 +229,10 @@ def test_a_run_says_what_its_licence_is_not_for_before_anything_is_asked(
     licensed.write_text(text.replace(BY["template"], ours), encoding="utf-8")
     done = command(*words, "--method", "pairwise", "--format", "json")
     assert done.returncode == 0, done.stderr
-    sentence = "the validation certificate does not pass the model 'basalt' (FAIL)."
+    sentence = (
+        "1 verdict is not counted: the validation certificate does not pass the model 'basalt' "
+        "(FAIL)."
+    )
     assert sentence in done.stderr
     assert json.loads(done.stdout)["warnings"][0] == sentence
 
