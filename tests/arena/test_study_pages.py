@@ -297,7 +297,7 @@ def test_warnings_of_agreement_and_of_raters_are_in_the_language_of_the_page(
         while rate_one(ada, "warned", "a"):
             pass
         text = eve.get("/studies/warned/results", headers=german).text
-        assert re.search(r"r01 entscheidet mehr nach der Seite .* fielen 100 % \(\d+–100\)", text)
+        assert re.search(r"r01 entscheidet mehr nach der Seite .* fielen 100\s% \(\d+–100\)", text)
         assert re.search(r"\d Wiederholung(en)? kam(en)? nach weniger als 20 anderen", text)
         english = eve.get("/studies/warned/results", headers={"Accept-Language": "en"}).text
         assert "r01 chooses by side more than by answer" in english
