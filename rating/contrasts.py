@@ -53,7 +53,7 @@ from rating.sentences import Sentence
 from rating.typing import Bools, Floats, Ints
 
 WELL_FOUNDED = 15
-"""Effective clusters behind a contrast from which its clusters alone state how sure it is."""
+"""Effective clusters behind a contrast from which its variance is that of the clusters alone."""
 PRIOR_DF = 4.0
 """Degrees of freedom that the random-effects model counts for where nearly all else is missing."""
 NEGLIGIBLE = 0.02
@@ -260,7 +260,7 @@ def voter_sums(data: Comparisons, *, fit: Fit, whole: Comparisons) -> Sums:
     groups = grouping(data, "voter")
     spread, meat, _ = left_out_sums(fit, data, groups, whole, measured=False)
     square = _square_sums(data, fit=fit, cluster="voter", vectors=vectors_of_parameters(fit))
-    meat = meat if meat.any() else np.zeros(())  # equivalent to always
+    meat = meat if meat.any() else np.zeros(())  # zero in almost all cases
     return {"spread": spread, "meat": meat, **square, **activity_sums(data, groups)}
 
 

@@ -38,11 +38,11 @@ RIDGE = 0.01
 FEWEST_SCORED = 5
 """Votes that each of the two has to win, and to lose, before the size of a lead is estimated."""
 PLANNED = 2000
-"""Votes on either model that are planned, where nobody states how many."""
+"""Votes on either model that are planned if no number is given."""
 POWER = 0.8
 """Probability with which the votes that a plan names show a lead of the size assumed."""
 MOST_NEEDED = 10_000_000
-"""Votes beyond which nobody waits: the lead is equivalent to on the line."""
+"""Most votes that are planned for: beyond it the lead is practically on the line."""
 MOST_PLACED = 5
 """Looks up to which the worst places of this many are searched; beyond, every place is a look."""
 _ENDLESS = 20.0

@@ -46,7 +46,7 @@ class Rankings:
     orders : tuple of tuple of tuple of int
         Of each ranking, positions in ``models``, the best first; those of one place are tied.
     voter : ndarray of shape (n_rankings,), int64, or None
-        Who ranked; None where that is not known, and each counts as another user's.
+        Who ranked; None where that is not known, and each counts as another person's.
     prompt : ndarray of shape (n_rankings,), int64, or None
         What was answered; None where that is not known.
     """
@@ -236,7 +236,7 @@ ASSUMED = (
     "the first had not been there (Plackett-Luce)."
 )
 ALONE = (
-    "Voters are not known: the intervals take each ranking for another user's, and are too "
+    "Voters are not known: the intervals take each ranking for another person's, and are too "
     "narrow where one person ranked often."
 )
 _ONE_PROMPT = "All rankings are of one prompt: the intervals do not cover other prompts."

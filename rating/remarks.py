@@ -609,7 +609,7 @@ def _wald(delta: Floats, spread: Floats, effective: float) -> tuple[float, float
     gap, covariance = contrast @ delta, contrast @ spread @ contrast.T
     scale = np.sqrt(np.diag(covariance))
     if not (scale > 0).all() or np.linalg.cond(covariance / np.outer(scale, scale)) > ILL:
-        raise DataError("The voters agree so much that nothing states how far they may differ.")
+        raise DataError("The voters agree too closely to estimate the variance between them.")
     chi2 = float(gap @ np.linalg.solve(covariance, gap))
     ratio = chi2 * (effective - df) / (df * (effective - 1))
     return chi2, float(scipy.special.fdtrc(df, effective - df, ratio))

@@ -246,7 +246,7 @@ def _of_studies(n: int, votes: str) -> str:
 
 
 def _confirm(word: str) -> None:
-    """Go on only if a user writes the word.
+    """Go on only if the word is typed.
 
     Raises
     ------

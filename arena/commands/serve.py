@@ -556,10 +556,8 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         (one["voter"][:12], one["name"] or "–", f"{one['answers']:,}", f"{one['dollars']:,.2f}")
         for one in day["spenders"]
     ]
-    tables = [
-        *([table(names, rows)] if rows else []),
-        *([table(of_one, spenders, right=(2, 3))] if spenders else []),
-    ]
+    tables = [table(names, rows)] if rows else []
+    tables += [table(of_one, spenders, right=(2, 3))] if spenders else []
     show(plain(head), *tables, *map(plain, sentences))
 
 

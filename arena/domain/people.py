@@ -51,7 +51,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """Who comes, as a user whom the arena believes says it.
+    """Who signs in, according to a proxy or provider that the arena trusts.
 
     Attributes
     ----------

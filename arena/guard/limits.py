@@ -474,7 +474,7 @@ def cookie_called(name: str, lines: Iterable[str]) -> str | None:
     """Give the value of a cookie in the lines of `Cookie`; None without one, or where two differ.
 
     Browsers send one for each path and host that it was set for: of two, one may have been laid
-    there by another user, and then neither says anything.
+    there by another site, and then neither says anything.
 
     Examples
     --------

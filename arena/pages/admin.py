@@ -305,7 +305,7 @@ def _done(request: Request) -> Sentence | None:
 
 
 def _add_erasing(router: APIRouter, parts: Parts) -> None:
-    """Add by what a user's words, and their votes, are erased."""
+    """Add the routes that delete the texts of a voter, and their votes."""
 
     def measured(voter: str) -> tuple[list[str], list[str], Erased, str | None]:
         """Measure what there is to erase of a voter, by their id or how it begins.

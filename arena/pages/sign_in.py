@@ -95,33 +95,35 @@ class _OpenId:
         if not claims.get("sub"):
             msg = "it named nobody."
             raise ProviderError(msg)
-        claimed = str(claims.get("email") or claims.get("preferred_username") or "")
-        is_verified = "email" in claims and claims.get("email_verified") is True
-        mail = claimed if is_verified or self.provider.trusts_mail else ""
+        email = str(claims.get("email") or "")
+        claimed = email or str(claims.get("preferred_username") or "")
+        mail = email if claims.get("email_verified") is True else ""
+        if self.provider.trusts_mail:
+            mail = claimed
         name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
         groups = {str(one).casefold() for key in GROUPS for one in _as_list(claims.get(key))}
-        if not groups and "groups" in (claims.get("_claim_names") or ()):
-            logger.warning("The provider omits the groups of %r: they are too many.", name)
+        account = str(claims["sub"])  # of whom the log holds no name and no address
+        elsewhere = claims.get("_claim_names")
+        if not groups and isinstance(elsewhere, dict) and "groups" in elsewhere:
+            logger.warning("The provider omits the groups of account %r: too many.", account)
         domain = mail.rpartition("@")[2].casefold()
         if self.provider.domains and domain not in self.provider.domains:
-            logger.info("%r may not enter: no verified address of an allowed domain.", name)
-            msg = "your account has no verified address of a domain that may enter."
-            raise ProviderError(msg)
+            logger.info("Account %r may not enter: no address of an allowed domain.", account)
+            raise ProviderError("your account has no verified address of a domain that may enter.")
         admitted = self.provider.groups | self.provider.admin_groups
         if self.provider.groups and not groups & admitted:
-            logger.info("%r may not enter: of no allowed group.", name)
-            msg = "your account is in no group that may enter."
-            raise ProviderError(msg)
+            logger.info("Account %r may not enter: of no allowed group.", account)
+            raise ProviderError("your account is in no group that may enter.")
         role = self._known.role(mail)
         if groups & self.provider.admin_groups:
             role = Role.ADMIN
         elif not mail and self._known.role(claimed) is not role:
             logger.warning(
-                "%r has a role by the settings, but the provider does not mark the address as "
-                "verified: set ARENA_OIDC_TRUST_MAIL=true if it gives no others.",
-                claimed,
+                "Account %r has a role by the settings, but the provider does not mark its "
+                "address as verified: set ARENA_OIDC_TRUST_MAIL=true if it marks none.",
+                account,
             )
-        return str(claims["sub"]), str(name), role
+        return account, str(name), role
 
     async def _claims(self, request: Request) -> dict[str, Any]:
         token = await self._client.authorize_access_token(request)

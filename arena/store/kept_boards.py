@@ -90,7 +90,7 @@ def written(session: Session, policy: str) -> Written | None:
 def read(session: Session, policy: str, key: bytes) -> Board | None:
     """Read the board that is kept; None if there is none that this version's code can read.
 
-    One that another program wrote, who does not have the key, is none.
+    A board that was signed with another key is ignored.
     """
     query = select(col(StoredBoardRow.version), col(StoredBoardRow.board)).where(_is_of(policy))
     row = session.connection().execute(query).one_or_none()

@@ -192,7 +192,7 @@ def names(session: Session, voters: Collection[str]) -> dict[str, str]:
 
 
 def devices_of(session: Session, owner: str) -> list[str]:
-    """Give the id of a person, or of a user who is none, and those of their other devices."""
+    """Give the id of a user or another voter, and those of their other devices."""
     theirs = select(col(VoterRow.id)).where(col(VoterRow.person) == owner)
     return [owner, *sorted(session.scalars(theirs))]
 
@@ -205,12 +205,12 @@ def note(
     detail: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Write down what a user who runs the arena did."""
+    """Write down what an administrator did."""
     session.add(ActRow(by=by, act=act, subject=subject, detail=dict(detail), created=now))
 
 
 def adopted(session: Session) -> int:
-    """Count the voters who turned out to be a user."""
+    """Count the voters who turned out to be users."""
     known = select(func.count()).select_from(VoterRow).where(col(VoterRow.person).is_not(None))
     return session.exec(known).one()
 

@@ -152,7 +152,7 @@ class InvitationRow(Table, table=True):
 
 
 class ActRow(Table, table=True):
-    """What a user who runs the arena did: never changed, never deleted.
+    """What an administrator or a command did: never changed, never deleted.
 
     ``by`` is a person's id, or ``terminal``.
     """

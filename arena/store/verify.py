@@ -590,7 +590,7 @@ def _count(connection: Connection, table: FromClause) -> int:
 
 
 def _empty(write: Connection) -> None:
-    """Make room for rows from elsewhere; raises `StoreError` if a user has played here."""
+    """Make room for rows from elsewhere; raises `StoreError` if there are battles."""
     for table in TABLES:
         if table.name not in FIRST_START and (rows := _count(write, table)):
             msg = (

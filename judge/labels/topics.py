@@ -239,7 +239,7 @@ def learn(
     ----------
     texts : sequence of str
     people : ndarray of int, shape (n,), optional
-        Who wrote each, as numbers from 0; None takes each for another user.
+        Who wrote each, as numbers from 0; None takes each for another person.
     gates : Gates
         What a topic, and every word of a title within its topic, must reach.
     vectors : ndarray of shape (n, n_dimensions), optional

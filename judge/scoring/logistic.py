@@ -293,7 +293,7 @@ def bounded(
 def unbounded(mean: float, standard_error: float, n: int) -> dict[str, float]:
     """Give the 95% interval of a mean on a scale whose ends are not known, by Student's t.
 
-    NaN for both where there is no standard error, or all values are alike: then nothing states how
+    NaN for both where there is no standard error, or all values are alike: then nothing tells how
     far others might be.
 
     Examples

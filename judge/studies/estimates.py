@@ -971,7 +971,7 @@ def over_people(
     """Estimate the agreement of a judge with people less that of two people.
 
     Both on the items that the judge has said something of. Below zero, a verdict is a poorer
-    guess of a user's vote than the vote of another user.
+    guess of a person's vote than the vote of another person.
     """
     votes = _by_side(counts(items, people), ties=ties)
     verdicts = counts(items, judge)

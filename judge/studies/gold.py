@@ -64,7 +64,7 @@ class VoterAccuracy:
 
 
 def posterior(right: int, n: int, level: float = 0.95) -> Estimate:
-    """Estimate how often a user is right, from answers of which it is known.
+    """Estimate how often a voter is right, from answers of which it is known.
 
     With the prior ``Beta(8, 2)`` the accuracy after ``r`` right of ``n`` has the distribution
     ``Beta(8 + r, 2 + n - r)``: its mean, and its equal-tailed interval. No value without an

@@ -432,7 +432,7 @@ class _Lead:
     Attributes
     ----------
     without_ties, with_ties : Estimate
-        Difference of agreement, on the items that both have a verdict on and a user voted on.
+        Difference of agreement, on the items that both have a verdict and a vote on.
     certain : bool
         Whether the first, at a level over all pairs of judges (Bonferroni), excludes 0, on
         `MIN_PROMPTS` prompts or more.
@@ -578,7 +578,7 @@ def _lead(
 
 
 def _judged(items: Items, people: Labels, judges: Sequence[JudgeVerdicts]) -> Bools:
-    """Return the items that a user voted on and all these judges have a verdict on."""
+    """Return the items with a vote and a verdict of each of these judges."""
     every = np.arange(items.n)
     both = np.isin(every, people.item)
     for judge in judges:

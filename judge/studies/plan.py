@@ -676,7 +676,7 @@ WANTED_ALPHA = 0.1
 RATERS_EACH = (2, 3, 5, 8)
 """Ratings an item that are tried."""
 DRAWN = 20_000
-"""Items that are drawn to state how widely one rating more spreads alpha."""
+"""Items that are drawn to estimate the spread of alpha with one rating more."""
 
 
 @dataclass(frozen=True, slots=True)

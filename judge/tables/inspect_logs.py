@@ -306,7 +306,7 @@ def _steps(
 
 
 def _written(message: Plain, uncarried: Counter[str]) -> Iterator[dict[str, Any]]:
-    """Give what a user wrote, and the tools that were called; an endpoint's own among them."""
+    """Give the text of a message, and the tools that were called; an endpoint's own among them."""
     for of_endpoint, parts in groupby(_parts(message), lambda part: part["type"] == "tool_use"):
         if of_endpoint:
             for part in parts:

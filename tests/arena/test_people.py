@@ -521,6 +521,7 @@ ACCOUNTS = {
     "entra-many": {"email": "may@firm.example", "_claim_names": {"groups": "src1"}},
     "keycloak": {"email": "kim@firm.example", "email_verified": True, "groups": ["/staff"]},
     "guest": {"email": "gus@firm.example", "email_verified": True, "groups": ["/guests"]},
+    "no-mail": {"preferred_username": "ada@firm.example", "email": "", "email_verified": True},
     "google": {"email": "eve@mail.example", "email_verified": True, "hd": "mail.example"},
     "okta": {"email": "ola@firm.example", "email_verified": True, "groups": "Staff"},
 }
@@ -536,10 +537,11 @@ BY_GROUP = {"oidc_groups": "/staff, staff"}
 @pytest.mark.parametrize(
     ("settings", "admins", "others"),
     [
-        (BY_MAIL, ("entra", "entra-role"), ("entra-many", "keycloak", "guest", "okta")),
+        (BY_MAIL, ("entra", "entra-role", "no-mail"), ("entra-many", "keycloak", "guest", "okta")),
         (BY_GROUP, (), ("keycloak", "okta")),
+        ({}, (), tuple(ACCOUNTS)),
     ],
-    ids=["by address", "by group"],
+    ids=["by address", "by group", "anybody"],
 )
 def test_accounts_of_a_provider_enter_by_domain_and_group(
     settings: dict[str, Any],
@@ -559,9 +561,10 @@ def test_accounts_of_a_provider_enter_by_domain_and_group(
                 back = sign_in(visitor, sub)
                 assert back.status_code == (303 if sub in (*admins, *others) else 403), sub
                 assert (visitor.get("/admin").status_code == 200) is (sub in admins), sub
-    refused = len(ACCOUNTS) - len(admins) - len(others)
-    assert caplog.text.count("may not enter") == refused
-    assert "omits the groups of 'may@firm.example'" in caplog.text or settings is BY_GROUP
+    assert len(ACCOUNTS) - len(admins + others) == caplog.text.count("may not enter")
+    assert "omits the groups of account 'entra-many'" in caplog.text
+    logged = [one.getMessage() for one in caplog.records if one.name == "arena.pages.sign_in"]
+    assert "firm.example" not in str(logged)
 
 
 def test_the_log_says_why_an_admin_of_the_settings_is_none(

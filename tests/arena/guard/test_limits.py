@@ -2,11 +2,12 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -179,48 +180,46 @@ def test_the_api_says_when_to_come_back_and_a_restart_forgets_nothing(tmp_path: 
     assert refused.json()["detail"].startswith("You have reached 1 battle in an hour. The next")
 
 
+@contextmanager
+def priced(folder: Path, models: Mapping[str, Behaviour], **settings: Any) -> Iterator[Served]:
+    """Serve an arena of two models whose answers cost a dollar a token."""
+    with faulty_server(models) as server:
+        roster = write_roster(folder / "priced.toml", server, "x", "y")
+        price = "price = { input = 0, output = 1_000_000, date = 2026-01-01 }"
+        roster.write_text(roster.read_text().replace("[[models]]", f"[[models]]\n{price}"))
+        with served_by(server, folder, roster=roster, **settings) as served:
+            yield served
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("usage", [(7, 11), None, (-(10**9), -(10**9)), (2**63, 2**63)], ids=str)
 def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
     tmp_path: Path, usage: tuple[int, int] | None
 ) -> None:
-    price = "{ input = 0, output = 1_000_000, date = 2026-01-01 }"
     models = {name: replace(behaviour, usage=usage) for name, behaviour in BEHAVIOURS.items()}
-    with faulty_server(models) as server:
-        roster = write_roster(tmp_path / "priced.toml", server, "x", "y")
-        text = roster.read_text().replace("[[models]]", f"[[models]]\nprice = {price}")
-        roster.write_text(text)
-        with (
-            served_by(server, tmp_path, roster=roster, max_dollars_per_day=30) as served,
-            served.visitor() as ada,
-        ):
-            ada.play()
-            ada.play()
-            refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
+    with priced(tmp_path, models, max_dollars_per_day=30) as served, served.visitor() as ada:
+        ada.play()
+        ada.play()
+        refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
     assert refused.status_code == 429
     assert "spent" in refused.json()["detail"]
 
 
 def test_answers_to_one_voter_have_a_cap_of_their_own(tmp_path: Path, command: Command) -> None:
-    price = "{ input = 0, output = 1_000_000, date = 2026-01-01 }"
-    with faulty_server(BEHAVIOURS) as server:
-        roster = write_roster(tmp_path / "priced.toml", server, "x", "y")
-        text = roster.read_text().replace("[[models]]", f"[[models]]\nprice = {price}")
-        roster.write_text(text)
-        with (
-            served_by(server, tmp_path, roster=roster, cost_per_voter_day=1) as served,
-            served.visitor() as ada,
-            served.visitor() as eve,
-        ):
-            ada.play()
-            refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
-            eve.play()
-            shown = command("status", "--database", served.database, "--format", "json").stdout
+    with (
+        priced(tmp_path, BEHAVIOURS, cost_per_voter_day=1) as served,
+        served.visitor() as ada,
+        served.visitor() as eve,
+    ):
+        ada.play()
+        refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
+        eve.play()
+        shown = command("status", "--database", served.database, "--format", "json").stdout
     assert refused.status_code == 429
     assert "Answers to your prompts have cost" in refused.json()["detail"]
-    spenders = json.loads(shown)["spenders"]
-    assert [one["answers"] for one in spenders] == [2, 2]
-    assert sum(one["dollars"] for one in spenders) == pytest.approx(json.loads(shown)["dollars"])
+    spent = json.loads(shown)
+    assert [one["answers"] for one in spent["spenders"]] == [2, 2]
+    assert sum(one["dollars"] for one in spent["spenders"]) == pytest.approx(spent["dollars"])
 
 
 @pytest.mark.sampled(2)
