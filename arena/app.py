@@ -131,7 +131,7 @@ def _prepare(parts: Parts, board: Board) -> None:
     of_label = parts.labels.get(board.policy)
     latest = of_label.latest if of_label else None
     is_default = board.policy == DEFAULT.name
-    whole = parts.boards[BEFORE_EXCLUSIONS.name].read(0) if is_default and board.excluded else None
+    whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
     labels = latest.labels if latest else None
     linked = parts.settings.show_battles and board.policy != APPLICATIONS.name
     for language, view in product(Language, VIEWS):

@@ -200,7 +200,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     card = Evaluation(
         store,
         DEFAULT,
-        boards[DEFAULT.name].read,
+        partial(boards[DEFAULT.name].read, waits=True),
         read_statements(settings.card),
         settings.call_limits(),
         _now,

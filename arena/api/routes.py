@@ -191,7 +191,7 @@ def public_router(parts: Parts) -> APIRouter:
     )
     def read_leaderboard() -> Board:
         """Read the ratings with their intervals, best first, and what they rest on."""
-        return parts.boards[DEFAULT.name].read()
+        return parts.boards[DEFAULT.name].read(waits=True)
 
     @router.get(
         "/api/v1/evaluation",

@@ -285,7 +285,7 @@ NOT_YET = Sentence(
 LOOK_S = 2.0
 """How often the log is looked at for new votes."""
 FIRST_BOARD_S = 2.0
-"""How long whoever reads the board of an arena that starts waits for it to be made."""
+"""How long a page of an arena that starts waits for its first board."""
 REST = 20
 """A board stays for this many times as long as it took to make."""
 
@@ -293,7 +293,7 @@ logger = logging.getLogger(__name__)
 
 
 class Leaderboard:
-    """Keeps the board of a policy; only the first of a starting arena is waited for.
+    """Keeps the board of a policy; only pages wait, for the first of a starting arena.
 
     It is made in the background when the log has grown, and kept in the database, from where other
     processes take it over: see `keep_up`. A board that takes long to make is made at most every
@@ -358,9 +358,9 @@ class Leaderboard:
         self._closing = False
         self._looked = threading.Event()
 
-    def read(self, wait_s: float = FIRST_BOARD_S) -> Board:
-        """Give the board as it was last made; wait at most this many seconds for the first."""
-        self._looked.wait(wait_s)
+    def read(self, *, waits: bool = False) -> Board:
+        """Give the board as it was last made; off the event loop one may wait for the first."""
+        self._looked.wait(FIRST_BOARD_S if waits else 0)
         board, record = self._board, self._record()
         if self._failed:
             why = FAILED_FIRST if board.reason == NOT_YET else _on_failure(board.updated)
@@ -405,7 +405,7 @@ class Leaderboard:
         elif self._clock() >= self._rests_until:
             self._fill()
             self._make()
-        return self.read(0)
+        return self.read()
 
     def _take_over(self) -> None:
         """Show the board that another process has made, and rest as long as it does.

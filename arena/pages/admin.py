@@ -129,7 +129,7 @@ def admin_router(parts: Parts) -> APIRouter:
 
     @router.api_route("/policies", methods=READ)
     def policies(request: Request) -> Response:
-        boards = [board.read() for board in parts.boards.values()]
+        boards = [board.read(waits=True) for board in parts.boards.values()]
         held = store.read(voting.held)
         return _panel(parts, request, "policies", boards=boards, held=held, most=MOST)
 

@@ -440,7 +440,7 @@ def pages_router(parts: Parts) -> APIRouter:
         if policy == DEFAULT.name:
             return None
         chosen = parts.boards.get(policy or DEFAULT.name)
-        return chosen.read() if chosen else None
+        return chosen.read(waits=True) if chosen else None
 
     @router.api_route("/leaderboard", methods=READ)
     def leaderboard(
@@ -540,7 +540,7 @@ def pages_router(parts: Parts) -> APIRouter:
             battles_gone, last = so_far.get(kind, (0, None))
             retention[kind] = {"days": days, "battles": battles_gone, "last": last}
         page = method_page(
-            parts.boards[DEFAULT.name].read(),
+            parts.boards[DEFAULT.name].read(waits=True),
             pacing=settings.pacing,
             linked=settings.show_battles,
             studied=settings.study is not None and settings.study.is_file(),

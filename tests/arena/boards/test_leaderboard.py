@@ -294,14 +294,15 @@ def test_a_board_has_prices_of_two_digits_and_an_export_has_them_exactly(
     assert {(row["price_per_1000"], row["median_s"]) for row in rows} == {("1.23456", "1.26")}
 
 
-def test_a_reader_of_a_starting_arena_waits_for_its_first_board_alone(voted: Store) -> None:
+def test_pages_wait_for_the_first_board(voted: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.boards.leaderboard.FIRST_BOARD_S", 60)
     board = Leaderboard(voted, DEFAULT, lambda: NOW)
-    assert board.read(0).reason == NOT_YET
+    assert board.read().reason == NOT_YET
     looking = Thread(target=board.look)
     looking.start()
-    assert board.read(60).rows
+    assert board.read(waits=True).rows
     looking.join()
-    assert board.read(60).rows
+    assert board.read(waits=True).rows
 
 
 def test_what_is_counted_of_battles_follows_at_its_own_pace(voted: Store) -> None:
