@@ -38,7 +38,7 @@ def parts_of(board: Board | None = None, **settings: object) -> Iterator[Parts]:
     with TemporaryDirectory() as folder:
         given = {"database": new_sqlite(Path(folder)), "show_battles": False} | settings
         parts = build(read_settings(**given))
-        boards: Any = {DEFAULT.name: SimpleNamespace(read=lambda: board)}
+        boards: Any = {DEFAULT.name: SimpleNamespace(read=lambda **_: board)}
         with closing(parts.store):
             yield replace(parts, boards=boards, labels={}) if board else parts
 

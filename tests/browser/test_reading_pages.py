@@ -165,7 +165,7 @@ def browsing(
 ) -> Iterator[Page]:
     """Look at the leaderboard of so many models, with scripts off."""
     boards = {
-        policy: SimpleNamespace(read=lambda board=board: board)
+        policy: SimpleNamespace(read=lambda board=board, **_: board)
         for policy, board in boards_of(n).items()
     }
     with served_pages(boards_of(n)[DEFAULT.name], NOW, boards=boards, **more) as client:
