@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
+import scipy
 
 from rating.errors import DataError, NotIdentifiedError
 from rating.identification import strong_groups
@@ -125,11 +126,11 @@ class Rankings:
                     yield tuple(sorted(place)), left, number
                 left = tuple(model for model in left if model not in place)
 
-    def beaten(self) -> Bools:
-        """Return whether row was put before column, or beside it, shape (n_models, n_models)."""
+    def beaten(self, *, tied: bool = True) -> Bools:
+        """Return whether row was put before column, or in a tie, shape (n_models, n_models)."""
         scored = np.zeros((len(self.models),) * 2, dtype=bool)
         for chosen, left, _ in self.choices():
-            scored[np.ix_(chosen, left)] = True
+            scored[np.ix_(chosen, left)] |= tied or len(chosen) == 1
         np.fill_diagonal(scored, val=False)
         return scored
 
@@ -288,8 +289,8 @@ def rate_rankings(
     """
     if not rankings.orders:
         raise DataError("There is no ranking: give one at least.")
-    _require_identified(rankings)
     problem = _Choices.of(rankings)
+    _require_identified(rankings, problem)
     optimum = minimise(problem, np.zeros(problem.size))
     k = len(rankings.models)
     theta = optimum.x[:k]
@@ -315,18 +316,21 @@ def rate_rankings(
     )
 
 
-def _require_identified(rankings: Rankings) -> None:
-    label = strong_groups(rankings.beaten())
+def _require_identified(rankings: Rankings, problem: "_Choices") -> None:
+    label, aside = strong_groups(rankings.beaten()), ""
     if (label == label[0]).all():
-        return
+        label, aside = strong_groups(rankings.beaten(tied=False)), ", ties aside,"
+        differ = any(len(order) > 1 for order in rankings.orders)
+        if (label == label[0]).all() or not differ or not problem.recedes():
+            return
     groups = [
         [rankings.models[i] for i in np.flatnonzero(label == one)] for one in np.unique(label)
     ]
     groups.sort(key=lambda group: (-len(group), group))
     named = "; ".join(", ".join(group) for group in groups)
     raise NotIdentifiedError(
-        "Strengths have no finite value: the models fall into groups of which one was never put "
-        f"before another: {named}. Collect rankings in which it is, or leave one out."
+        f"Strengths have no finite value: the models fall into groups of which{aside} one was "
+        f"never put before another: {named}. Collect rankings in which it is, or leave one out."
     )
 
 
@@ -377,6 +381,26 @@ class _Choices:
     @property
     def size(self) -> int:
         return self.n_models + len(self.tied)
+
+    def recedes(self) -> bool:
+        """Return whether the likelihood rises without end along some line: no maximum is finite.
+
+        It does where each choice gains on, or keeps up with, every way not chosen; a linear
+        program looks for such a line.
+        """
+        rows = []
+        for one in self.shown:
+            cases = np.unique(np.column_stack([self._at(one), one.chosen]), axis=0)
+            gains = one.ways[cases[:, -1], None] - one.ways
+            wide = np.zeros((*gains.shape[:2], self.size))
+            np.put_along_axis(wide, cases[:, None, :-1], gains, axis=2)
+            rows.append(wide.reshape(-1, self.size))
+        gains = np.unique(np.concatenate(rows), axis=0)
+        bounds = [(0.0, 0.0), *[(-1.0, 1.0)] * (self.size - 1)]
+        best = scipy.optimize.linprog(
+            -gains.sum(axis=0), A_ub=-gains, b_ub=np.zeros(len(gains)), bounds=bounds
+        )
+        return best.fun is not None and bool(best.fun < -1e-9)
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return loss, gradient and Hessian."""
@@ -522,13 +546,16 @@ def _rows(
     level: float,
     rng: np.random.Generator,
 ) -> tuple[RankedModel, ...]:
-    half = np.where(se < NO_ERROR, math.nan, half)  # equal rankings say nothing of others
-    ranges = rank_ranges(theta, covariance, rng=rng, df=df, level=level) if df > 0 else None
+    varied = se >= NO_ERROR  # equal rankings say nothing of others
+    half = np.where(varied, half, math.nan)
+    ranges = None
+    if df > 0 and varied.any():
+        ranges = rank_ranges(theta, covariance, rng=rng, df=df, level=level)
     shown = Counter(model for order in rankings.orders for place in order for model in place)
     first = Counter(model for order in rankings.orders for model in order[0])
     rows = []
     for i in np.lexsort((np.array(rankings.models), -theta)):
-        claimed = ranges is not None and bool(ranges.claimed[i]) and se[i] >= NO_ERROR
+        claimed = ranges is not None and bool(ranges.claimed[i] and varied[i])
         rows.append(
             RankedModel(
                 model=rankings.models[i],

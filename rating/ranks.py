@@ -223,8 +223,8 @@ def _draws(covariance: Floats, rng: np.random.Generator, df: float) -> Floats:
 
 def _standard_errors(covariance: Floats) -> Floats:
     square = difference_variances(covariance)
-    np.fill_diagonal(square, np.inf)  # no model is better than itself
-    return np.asarray(np.sqrt(square))
+    # No model is better than itself, nor than one from whom it never differed.
+    return np.asarray(np.sqrt(np.where(square > 0, square, np.inf)))
 
 
 _MAX_STEPS = 200

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
@@ -536,6 +536,19 @@ def ratings(served: Served) -> list[Any]:
     return read(served, "SELECT choice, ranking, reasons, confidence, comment FROM study_rating")
 
 
+def stop_clock(page: Page) -> None:
+    """Let the time in which a page does not react end when the test says so, however busy."""
+    page.clock.install(time=0)
+    page.clock.pause_at(60_000)
+
+
+def let_react(page: Page, control: str, *, scripts: bool = True) -> None:
+    page.wait_for_load_state()
+    if scripts:
+        page.clock.run_for(1000)
+    page.locator(control).click(trial=True)
+
+
 @SCREENS
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
 def test_a_double_tap_in_a_study_rates_no_item_unseen(
@@ -543,13 +556,16 @@ def test_a_double_tap_in_a_study_rates_no_item_unseen(
 ) -> None:
     with person(chromium, study, java_script_enabled=scripts, **screen) as ada:
         page = ada.page
+        if scripts:
+            stop_clock(page)
         page.goto(f"{study.url}/studies/pairs/rate")
         for n, interval_s in enumerate((0.12, 0.5) if screen is PHONE else (0.2, 0.3), 1):
             before = ratings(study)
             expect(page.get_by_text(f"Number {n} ")).to_be_visible()
-            page.locator(".choice-b").click(trial=True)  # it reacts
+            let_react(page, ".choice-b", scripts=scripts)
             press_twice(ada, ".choice-b", interval_s, screen)
-            page.locator("#next").click(trial=True)
+            expect(page.locator("#next")).to_be_visible()
+            let_react(page, "#next", scripts=scripts)
             expect(page.get_by_text("Saved: B is better.")).to_be_visible()
             expect(page.locator("input:checked")).to_have_count(0)
             after = ratings(study)
@@ -557,7 +573,7 @@ def test_a_double_tap_in_a_study_rates_no_item_unseen(
             assert after[-1][2:4] == (None, None), "nothing is remarked"
             press_twice(ada, "#next", interval_s, screen)
             expect(page.get_by_text(f"Number {n + 1} ")).to_be_visible()
-            page.locator(".choice-b").click(trial=True)
+            let_react(page, ".choice-b", scripts=scripts)
             assert ratings(study) == after
 
 
@@ -566,10 +582,11 @@ def test_a_key_of_a_study_pressed_twice_or_held_is_one_key(
 ) -> None:
     with person(chromium, study, **DESKTOP) as ada:
         page = ada.page
+        stop_clock(page)
         page.goto(f"{study.url}/studies/pairs/rate")
         for n, key in enumerate(("1", "3", "Enter"), 1):
             expect(page.get_by_text(f"Number {n} ")).to_be_visible()
-            page.locator(".choice-a").click(trial=True)
+            let_react(page, ".choice-a")
             page.locator(".choice-a").focus()
             page.keyboard.down(key)
             page.keyboard.down(key)
@@ -577,10 +594,9 @@ def test_a_key_of_a_study_pressed_twice_or_held_is_one_key(
             page.wait_for_load_state()
             for _ in range(5):
                 page.keyboard.down(key)
-                page.wait_for_timeout(30)
             page.keyboard.up(key)
             page.keyboard.press(key)
-            page.locator("#next").click(trial=True)
+            let_react(page, "#next")
             expect(page.get_by_text("Saved: ")).to_be_visible()
             expect(page.locator("input:checked")).to_have_count(0)
             page.locator("#next").click()

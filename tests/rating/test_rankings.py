@@ -143,6 +143,32 @@ def test_every_ranking_as_often_as_any_other_rates_all_alike() -> None:
     assert {(row.rank, row.rank_low, row.rank_high) for row in report.models} == {(1, None, None)}
 
 
+def test_models_that_are_always_tied_have_no_ranks() -> None:
+    report = rate_rankings(Rankings.of([[["a", "b", "c"]]] * 4))
+    assert [(row.rank_low, row.rank_high) for row in report.models] == [(None, None)] * 3
+
+
+@pytest.mark.parametrize(
+    ("orders", "finite"),
+    [
+        (["abc", "abc", "abc", "ac b"], False),
+        (["ab", "ab", "ab", "a b"], False),
+        (["a b", "b a", "bc", "b c"], True),
+        (["a b", "b c", "ac", "ac b"], True),
+        (["ab", "a b", "b a"], True),
+        (["ab c", "c ab", "a bc", "bc a"], True),
+        (["ab c", "c ab", "ab c"], True),
+    ],
+)
+def test_ties_alone_bound_no_strength(orders: list[str], finite: bool) -> None:
+    rankings = Rankings.of([[list(place) for place in order.split()] for order in orders])
+    if finite:
+        assert all(abs(row.strength) < 10 for row in rate_rankings(rankings).models)
+    else:
+        with pytest.raises(NotIdentifiedError, match="ties aside"):
+            rate_rankings(rankings)
+
+
 def test_rankings_of_one_person_widen_the_intervals() -> None:
     rankings = drawn(np.random.default_rng(3), 300, voters=20, taste=1.0)
     alone = rate_rankings(Rankings(rankings.models, rankings.orders))
