@@ -37,12 +37,13 @@ class NeighbourGap:
         Whether the board claims the difference already, all pairs together.
     more_votes : int or None
         Votes to come on the whole board, in the present mix, until the board claims it; 0 when
-        separated, None when the gap is zero: no number of votes separates it, or when its error
-        is not known.
+        separated, None when the gap is zero: no number of votes separates it, when its error
+        is not known, or when the votes are too few.
     more_votes_pair : int or None
         The same for the pair by itself, without regard to the other pairs.
-    effective : float
-        Effective voters, or prompts, behind the gap; NaN without clusters.
+    too_few : bool
+        Whether under `WELL_FOUNDED` effective voters, or prompts, are behind the gap, or one of
+        the two has won or lost under `FEWEST_SCORED` votes.
     """
 
     ahead: int
@@ -52,7 +53,7 @@ class NeighbourGap:
     separated: bool
     more_votes: int | None
     more_votes_pair: int | None
-    effective: float
+    too_few: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -151,7 +152,10 @@ def neighbour_gaps(
     (True, 0)
     """
     _check_level(level)
-    theta, n_votes = inference.fit.theta, inference.data.n_votes
+    theta, data, n_votes = inference.fit.theta, inference.data, inference.data.n_votes
+    table = data.table(data.votes)
+    decided = table[..., A] + table[..., B].T
+    scored = np.minimum(decided.sum(axis=0), decided.sum(axis=1))
     order = np.argsort(-theta, kind="stable")
     ahead, behind = order[:-1], order[1:]
     identity = np.eye(len(inference.fit.x))
@@ -159,6 +163,10 @@ def neighbour_gaps(
     rng = np.random.default_rng(0) if rng is None else rng
     board = joint_half_widths(inference, rng=rng, level=level)[ahead, behind]
     further = normal_quantile(1 - POWER)
+
+    too_few = (each.effective < WELL_FOUNDED) | (
+        np.minimum(scored[ahead], scored[behind]) < FEWEST_SCORED
+    )
 
     def more(gap: float, half: float, se: float) -> int | None:
         if gap > half:
@@ -168,17 +176,19 @@ def neighbour_gaps(
         return max(1, ceil(n_votes * (((half + further * se) / gap) ** 2 - 1)))
 
     return tuple(
-        NeighbourGap(
-            i, j, gap, se, gap > wide, more(gap, wide, se), more(gap, half, se), effective
+        NeighbourGap(i, j, gap, se, gap > wide, None, None, too_few=True)
+        if few and gap <= wide
+        else NeighbourGap(
+            i, j, gap, se, gap > wide, more(gap, wide, se), more(gap, half, se), too_few=few
         )
-        for i, j, gap, se, wide, half, effective in zip(
+        for i, j, gap, se, wide, half, few in zip(
             ahead.tolist(),
             behind.tolist(),
             each.value.tolist(),
             np.sqrt(each.variance).tolist(),
             board.tolist(),
             each.half_width(level).tolist(),
-            each.effective.tolist(),
+            too_few.tolist(),
             strict=True,
         )
     )
@@ -278,16 +288,12 @@ def plan(data: Comparisons, options: RateOptions) -> Plan:
     undecided = 0.0 if options.ties == "half" else tied
     table = data.table(data.votes)
     met = table.sum(axis=-1) + table.sum(axis=-1).T
-    decided = table[..., A] + table[..., B].T
-    scored = np.minimum(decided.sum(axis=0), decided.sum(axis=1))
-    thin = [
-        gap.effective < WELL_FOUNDED or min(scored[[gap.ahead, gap.behind]]) < FEWEST_SCORED
-        for gap in gaps
-    ]
-    pairs = [f"{fitted.models[gap.ahead]} and {fitted.models[gap.behind]}" for gap in gaps]
+    thin = [gap for gap in gaps if gap.too_few]
     warnings = []
-    if any(thin):
-        some = named([pair for pair, few in zip(pairs, thin, strict=True) if few])
+    if thin:
+        some = named(
+            [f"{fitted.models[gap.ahead]} and {fitted.models[gap.behind]}" for gap in thin]
+        )
         warnings.append(
             f"The votes to separate these are not estimated: {some}. It takes {WELL_FOUNDED} "
             f"effective voters and prompts, and each of the two has to win and to lose "
@@ -298,8 +304,8 @@ def plan(data: Comparisons, options: RateOptions) -> Plan:
         tie_rate=tied,
         level=options.level,
         neighbours=tuple(
-            _neighbours(gap, fitted, int(met[gap.ahead, gap.behind]), undecided, options, thin=few)
-            for gap, few in zip(gaps, thin, strict=True)
+            _neighbours(gap, fitted, int(met[gap.ahead, gap.behind]), undecided, options)
+            for gap in gaps
         ),
         leads={
             lead: votes_to_separate(lead, level=options.level, tie_rate=min(undecided, 0.99))
@@ -310,16 +316,12 @@ def plan(data: Comparisons, options: RateOptions) -> Plan:
 
 
 def _neighbours(
-    gap: NeighbourGap, fitted: Fit, met: int, tied: float, options: RateOptions, *, thin: bool
+    gap: NeighbourGap, fitted: Fit, met: int, tied: float, options: RateOptions
 ) -> _Neighbours:
     lead = gap.gap * POINTS_PER_NAT
     direct = None
-    if gap.gap > EQUAL_NATS and tied < 1 and not thin:
+    if gap.gap > EQUAL_NATS and tied < 1 and not gap.too_few:
         direct = votes_to_separate(lead, level=options.level, tie_rate=tied)
-    board, alone = (
-        None if thin and not gap.separated else more
-        for more in (gap.more_votes, gap.more_votes_pair)
-    )
     return _Neighbours(
         ahead=fitted.models[gap.ahead],
         behind=fitted.models[gap.behind],
@@ -327,8 +329,8 @@ def _neighbours(
         se=gap.se * POINTS_PER_NAT,
         met=met,
         separated=gap.separated,
-        more_votes=board,
-        more_votes_pair=alone,
+        more_votes=gap.more_votes,
+        more_votes_pair=gap.more_votes_pair,
         head_to_head=direct,
     )
 

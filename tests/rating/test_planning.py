@@ -70,18 +70,28 @@ def test_the_votes_still_needed_bring_the_gap_to_the_bar() -> None:
     assert gap.more_votes == pytest.approx(gap.more_votes_pair, rel=0.05)
 
 
+def of_voters(n: int) -> Comparisons:
+    """Voters of a hundred votes, of which 51.5 on average are won, give or take a few."""
+    won = 51.5 + np.linspace(-n / 2, n / 2, n).round()
+    return votes(
+        [
+            ("x", "y", "model_a" if i < won[v] else "model_b", f"v{v}")
+            for v in range(n)
+            for i in range(100)
+        ]
+    )
+
+
 def test_few_voters_ask_for_more_votes_than_the_normal_law() -> None:
-    """Five voters of fifty-five wins and forty-five losses each, or nearly."""
-    rows = [
-        ("x", "y", "model_a" if i < 50 + 4 * (v - 1) else "model_b", f"v{v}")
-        for v in range(5)
-        for i in range(100)
-    ]
-    data = votes(rows)
-    by_voter = neighbour_gaps(judged(data, "voter"))[0]
+    by_voter = neighbour_gaps(judged(of_voters(16), "voter"))[0]
     assert by_voter.more_votes_pair is not None
-    needed = (500 + by_voter.more_votes_pair) / 500 * (by_voter.gap / by_voter.se) ** 2
-    assert needed == pytest.approx((t.ppf(0.975, 4) + norm.ppf(0.8)) ** 2, rel=0.01)
+    needed = (1600 + by_voter.more_votes_pair) / 1600 * (by_voter.gap / by_voter.se) ** 2
+    assert needed == pytest.approx((t.ppf(0.975, 15) + norm.ppf(0.8)) ** 2, rel=0.01)
+
+
+def test_votes_to_come_are_not_estimated_from_fewer_than_fifteen_voters() -> None:
+    gap = neighbour_gaps(judged(of_voters(14), "voter"))[0]
+    assert (gap.too_few, gap.more_votes, gap.more_votes_pair) == (True, None, None)
 
 
 def test_the_board_needs_more_votes_than_the_pair_by_itself() -> None:
