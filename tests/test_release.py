@@ -22,6 +22,7 @@ from tests.serving import free_port
 
 HOUSES = ("arena", "judge", "rating")
 LOCK = ROOT / "requirements.lock"
+OWN = f"blind_arena-{__version__}.dist-info"
 UV = TOOLS / "uv"
 
 
@@ -105,11 +106,14 @@ def test_the_wheel_holds_every_file_of_the_three_houses_and_nothing_else(built: 
     }
     with zipfile.ZipFile(built.wheel) as wheel:
         names = set(wheel.namelist())
-        metadata = message_from_bytes(wheel.read(f"arena-{__version__}.dist-info/METADATA"))
-    own = {name for name in names if ".dist-info/" in name}
+        metadata = message_from_bytes(wheel.read(f"{OWN}/METADATA"))
+    own = {name for name in names if name.startswith(f"{OWN}/")}
     assert names - own == here
     assert {f"{house}/py.typed" for house in HOUSES} <= here
-    assert f"arena-{__version__}.dist-info/licenses/LICENSE" in own
+    assert {"arena/locale/de.po", "arena/ui/static/battle.js", "arena/ui/gradio.json"} <= here
+    assert [name for name in here if re.search(r"/tests?/|\.(db|parquet|zip|gguf)$", name)] == []
+    assert built.wheel.stat().st_size < 2_500_000, "data came in"
+    assert f"{OWN}/licenses/LICENSE" in own
     assert (metadata["Version"], metadata["License-Expression"]) == (__version__, "Apache-2.0")
 
 
@@ -144,6 +148,13 @@ def test_the_wheel_works_in_a_clean_environment(installed: Path, tmp_path: Path)
         assert '<html lang="de"' in pages["/leaderboard"].text
         assert len(looks) > 1
         assert [link for link in looks if visitor.get(link).status_code != 200] == []
+
+
+@pytest.mark.slow
+def test_the_command_named_as_the_distribution_runs_without_being_installed(built: Built) -> None:
+    once = (UV, "tool", "run", "--constraints", LOCK, "--from", built.wheel, "blind-arena")
+    assert _run(*once, "--version") == f"arena {__version__}\n"
+    assert "arena demo [OPTIONS]" in _run(*once, "demo", "--help")
 
 
 @pytest.mark.slow

