@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from email import message_from_bytes
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.sbom import bill_of, component_of
@@ -136,7 +136,7 @@ def test_the_wheel_works_in_a_clean_environment(installed: Path, tmp_path: Path)
     assert str(ROOT) not in _run(installed / "python", "-c", code)
     with (
         _served(installed / "arena", tmp_path) as url,
-        httpx.Client(base_url=url, headers={"Accept-Language": "de"}, timeout=60) as visitor,
+        httpx2.Client(base_url=url, headers={"Accept-Language": "de"}, timeout=60) as visitor,
     ):
         pages = {path: visitor.get(path) for path in ("/", "/leaderboard")}
         looks = {

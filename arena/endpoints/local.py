@@ -20,7 +20,7 @@ from signal import Signals
 from threading import Event, Thread
 from time import monotonic
 
-import httpx
+import httpx2
 
 from arena.domain.model import Model
 from arena.domain.vote import FailureClass
@@ -195,16 +195,15 @@ def local_model() -> LocalModel:
     return LocalModel()
 
 
-class LocalTransport(httpx.AsyncBaseTransport):
+class LocalTransport(httpx2.AsyncBaseTransport):
     """Answers ``local://`` with the model, which a request waits for while it is loading."""
 
     def __init__(self) -> None:
         # llama.cpp closes connections that wait, and a request could meet one that is closing.
-        self._network = httpx.AsyncHTTPTransport(
-            limits=httpx.Limits(max_keepalive_connections=0)
-        )
+        no_reuse = httpx2.Limits(max_keepalive_connections=0)
+        self._network = httpx2.AsyncHTTPTransport(limits=no_reuse)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request to the model's process.
 
         Raises
@@ -217,7 +216,7 @@ class LocalTransport(httpx.AsyncBaseTransport):
             address = await model.address()
         except SettingsError as error:
             raise EndpointError(FailureClass.UNREACHABLE, str(error)) from error
-        there = httpx.URL(address)
+        there = httpx2.URL(address)
         request.url = request.url.copy_with(scheme="http", host=there.host, port=there.port)
         request.headers["Host"] = address.removeprefix("http://")
         request.headers["Authorization"] = f"Bearer {model.key}"
