@@ -51,10 +51,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 @pytest.fixture(scope="module")
 def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the programs of an environment in which the wheel was installed."""
-    folder = tmp_path_factory.mktemp("clean") / "env"
-    _run(UV, "venv", folder)
-    _run(UV, "pip", "install", "--python", folder / "bin" / "python", "-c", LOCK, built.wheel)
-    return folder / "bin"
+    return _installed(built.wheel, tmp_path_factory.mktemp("clean"), LOCK)
+
+
+def _installed(wheel: Path, folder: Path, pins: Path, python: str = sys.executable) -> Path:
+    """Install a wheel and the versions that a file names; gives the folder of the programs."""
+    _run(UV, "venv", "--python", python, folder / "env")
+    programs = folder / "env" / "bin"
+    _run(UV, "pip", "install", "--python", programs / "python", "-c", pins, wheel)
+    return programs
 
 
 def _run(*words: str | Path) -> str:
@@ -73,8 +78,10 @@ def _run(*words: str | Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Give an environment in which nothing leads to the project's folder."""
-    return {key: text for key, text in os.environ.items() if str(ROOT) not in text}
+    """Give an environment in which nothing leads to the project's folder, but to each Python."""
+    pythons = map(str, Path.home().glob(".pyenv/versions/3.*/bin"))
+    path = os.pathsep.join([*pythons, *os.environ["PATH"].split(os.pathsep)])
+    return {k: text for k, text in (os.environ | {"PATH": path}).items() if str(ROOT) not in text}
 
 
 @contextmanager
@@ -128,14 +135,14 @@ def test_the_sdist_builds_the_same_wheel_and_holds_what_its_tests_need(built: Bu
     assert [name for name in names if re.search(r"\.(db|pyc)$|^\.venv|^dist/", name)] == []
 
 
-@pytest.mark.slow
-def test_the_wheel_works_in_a_clean_environment(installed: Path, tmp_path: Path) -> None:
-    assert _run(installed / "arena", "--version") == f"arena {__version__}\n"
-    assert "pocket-retrieval" in _run(installed / "arena", "rate", "samples")
+def assert_it_works(programs: Path, folder: Path) -> None:
+    """Rate votes, and serve pages in German with their scripts and styles, from outside."""
+    assert _run(programs / "arena", "--version") == f"arena {__version__}\n"
+    assert "pocket-retrieval" in _run(programs / "arena", "rate", "samples")
     code = "import arena, judge, rating; print(*(m.__file__ for m in (arena, judge, rating)))"
-    assert str(ROOT) not in _run(installed / "python", "-c", code)
+    assert str(ROOT) not in _run(programs / "python", "-c", code)
     with (
-        _served(installed / "arena", tmp_path) as url,
+        _served(programs / "arena", folder) as url,
         httpx2.Client(base_url=url, headers={"Accept-Language": "de"}, timeout=60) as visitor,
     ):
         pages = {path: visitor.get(path) for path in ("/", "/leaderboard")}
@@ -148,6 +155,34 @@ def test_the_wheel_works_in_a_clean_environment(installed: Path, tmp_path: Path)
         assert '<html lang="de"' in pages["/leaderboard"].text
         assert len(looks) > 1
         assert [link for link in looks if visitor.get(link).status_code != 200] == []
+
+
+@pytest.mark.slow
+def test_the_wheel_works_in_a_clean_environment(installed: Path, tmp_path: Path) -> None:
+    assert_it_works(installed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
+def test_it_works_with_the_oldest_and_the_newest_versions_of_what_it_needs(
+    built: Built, tmp_path: Path, resolution: str
+) -> None:
+    pins = tmp_path / "pins.txt"
+    words = ("--python", sys.executable, "--resolution", resolution, "--output-file", pins)
+    _run(UV, "pip", "compile", "--quiet", *words, ROOT / "pyproject.toml")
+    assert_it_works(_installed(built.wheel, tmp_path, pins), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_it_works_with_each_python_that_is_here(
+    built: Built, tmp_path: Path, version: str
+) -> None:
+    try:
+        python = _run(UV, "python", "find", "--no-python-downloads", version).strip()
+    except AssertionError:
+        pytest.skip(f"no Python {version} is installed")
+    assert_it_works(_installed(built.wheel, tmp_path, LOCK, python), tmp_path)
 
 
 @pytest.mark.slow
