@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from ruamel.yaml import YAML
 
 from deploy.sbom import bill_of, component_of
 from rating import __version__
@@ -131,6 +133,7 @@ def test_the_sdist_builds_the_same_wheel_and_holds_what_its_tests_need(built: Bu
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"Makefile", "pyproject.toml", "requirements-dev.lock", "tests/conftest.py"}
     needed |= {"benchmarks/coverage.py", "deploy/build.lock", "docs/methods.md", "CHANGELOG.md"}
+    needed |= {"CITATION.cff", "mkdocs.yml", ".ci/run"}
     assert needed <= names
     assert [name for name in names if re.search(r"\.(db|pyc)$|^\.venv|^dist/", name)] == []
 
@@ -219,6 +222,22 @@ def test_the_changelog_s_newest_release_is_the_version_and_each_part_stands_once
     assert parts
     lines = re.findall(r"^- .+$", text, re.MULTILINE)
     assert len(lines) == len(set(lines))
+
+
+def test_the_citation_is_valid_and_of_the_newest_release() -> None:
+    file = ROOT / "CITATION.cff"
+    check = (TOOLS / "check-jsonschema", "--builtin-schema", "vendor.citation-file-format")
+    assert _run(*check, file) == "ok -- validation done\n"
+    cited = YAML(typ="safe", pure=True).load(file)
+    release = f"{cited['version']} - {cited['date-released']}"
+    assert cited["version"] == __version__
+    assert f"\n## {release}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert cited["license"] == project["license"]
+    entry = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
+    for key in ("title", "version", "date-released", "license"):
+        name = key.partition("-")[0]
+        assert re.search(rf"  {name} += {{{re.escape(cited[key])}}}", entry), key
 
 
 def test_every_locked_package_is_in_the_bill_of_materials() -> None:
