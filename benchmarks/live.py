@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-import httpx
+import httpx2
 
 from benchmarks.recordings import ARENA, Server, serving_recordings
 
@@ -89,7 +89,7 @@ class Updates:
 
 
 Serve = Callable[[float], AbstractContextManager[Server]]
-Act = Callable[[httpx.AsyncClient, str], Awaitable[Updates]]
+Act = Callable[[httpx2.AsyncClient, str], Awaitable[Updates]]
 
 
 @contextmanager
@@ -128,13 +128,13 @@ def serving(seconds: float, command: Sequence[str] = (ARENA,)) -> Iterator[Serve
 def _wait_for(url: str) -> None:
     while True:
         try:
-            httpx.get(f"{url}/health/ready", timeout=20)
+            httpx2.get(f"{url}/health/ready", timeout=20)
             return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             time.sleep(0.1)
 
 
-async def as_text(visitor: httpx.AsyncClient, url: str, query: str = "") -> Updates:
+async def as_text(visitor: httpx2.AsyncClient, url: str, query: str = "") -> Updates:
     """Open a battle and follow its events."""
     updates = Updates(time.perf_counter())
     opened = await visitor.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
@@ -146,12 +146,12 @@ async def as_text(visitor: httpx.AsyncClient, url: str, query: str = "") -> Upda
     return updates
 
 
-async def rendered(visitor: httpx.AsyncClient, url: str) -> Updates:
+async def rendered(visitor: httpx2.AsyncClient, url: str) -> Updates:
     """Follow a battle as its page does: finished blocks come as HTML."""
     return await as_text(visitor, url, "?html=1")
 
 
-async def play(visitor: httpx.AsyncClient, url: str) -> str:
+async def play(visitor: httpx2.AsyncClient, url: str) -> str:
     """Play a battle to its end; gives where to vote."""
     opened = await visitor.post(f"{url}/api/v1/battles", json={"prompt": "Go"})
     battle = f"{url}/api/v1/battles/{opened.json()['battle_id']}"
@@ -159,7 +159,7 @@ async def play(visitor: httpx.AsyncClient, url: str) -> str:
     return f"{battle}/vote"
 
 
-async def vote(visitor: httpx.AsyncClient, address: str) -> float:
+async def vote(visitor: httpx2.AsyncClient, address: str) -> float:
     """Vote, and time it."""
     body = {"outcome": "tie", "key": str(uuid.uuid4())}
     began = time.perf_counter()
@@ -169,12 +169,12 @@ async def vote(visitor: httpx.AsyncClient, address: str) -> float:
 
 
 @asynccontextmanager
-async def visitors(n: int, url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
+async def visitors(n: int, url: str) -> AsyncIterator[list[httpx2.AsyncClient]]:
     """Let so many visitors come, one after another."""
     async with AsyncExitStack() as stack:
         come = []
         for _ in range(n):
-            client = httpx.AsyncClient(timeout=120, trust_env=False, verify=False)
+            client = httpx2.AsyncClient(timeout=120, trust_env=False, verify=False)
             visitor = await stack.enter_async_context(client)
             await visitor.get(url)  # the page, and a cookie
             come.append(visitor)
@@ -182,11 +182,13 @@ async def visitors(n: int, url: str) -> AsyncIterator[list[httpx.AsyncClient]]:
 
 
 async def at_once(
-    come: list[httpx.AsyncClient], act: Callable[[httpx.AsyncClient, str], Awaitable[T]], url: str
+    come: list[httpx2.AsyncClient],
+    act: Callable[[httpx2.AsyncClient, str], Awaitable[T]],
+    url: str,
 ) -> list[T]:
     """Let the visitors act, begun within one second."""
 
-    async def one(number: int, visitor: httpx.AsyncClient) -> T:
+    async def one(number: int, visitor: httpx2.AsyncClient) -> T:
         await asyncio.sleep(number / len(come))
         return await act(visitor, url)
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from arena.endpoints.local import EXAMPLES
 from benchmarks.live import centile
@@ -27,7 +27,7 @@ WORDS = 45
 """About 60 tokens of English."""
 
 
-async def battle(visitor: httpx.AsyncClient, prompt: str) -> tuple[float, dict[str, float]]:
+async def battle(visitor: httpx2.AsyncClient, prompt: str) -> tuple[float, dict[str, float]]:
     """Play one; gives when the first text came, and when each side had as many words."""
     began = time.perf_counter()
     opened = await visitor.post("/api/v1/battles", json={"prompt": prompt})
@@ -48,7 +48,7 @@ async def battle(visitor: httpx.AsyncClient, prompt: str) -> tuple[float, dict[s
 async def measure(url: str, battles: int) -> str:
     """Give the row of a table."""
     firsts, sixty, health = [], [], []
-    async with httpx.AsyncClient(base_url=url, timeout=120) as visitor:
+    async with httpx2.AsyncClient(base_url=url, timeout=120) as visitor:
         running = True
 
         async def ask_health() -> None:
@@ -100,9 +100,9 @@ def main() -> None:
                 url = demo.stdout.readline().split()[4]
                 while True:
                     try:
-                        httpx.get(url).raise_for_status()
+                        httpx2.get(url).raise_for_status()
                         break
-                    except httpx.TransportError:
+                    except httpx2.TransportError:
                         time.sleep(0.02)
                 page = time.perf_counter() - began
                 print(

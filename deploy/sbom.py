@@ -34,13 +34,13 @@ def bill_of(lock: str) -> dict[str, Any]:
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        "serialNumber": uuid5(NAMESPACE_URL, f"arena {__version__}\n{lock}").urn,
+        "serialNumber": uuid5(NAMESPACE_URL, f"blind-arena {__version__}\n{lock}").urn,
         "version": 1,
         "metadata": {
             "component": {
                 "type": "application",
-                "bom-ref": "arena",
-                "name": "arena",
+                "bom-ref": f"pkg:pypi/blind-arena@{__version__}",
+                "name": "blind-arena",
                 "version": __version__,
                 "licenses": [{"expression": "Apache-2.0"}],
             }

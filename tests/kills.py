@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import httpx
+import httpx2
 from sqlmodel import col, select
 
 from arena.domain.battle import BattleState
@@ -62,7 +62,7 @@ class Player:
     """Somebody whose browser keeps a vote until it is acknowledged, and sends it again."""
 
     rng: random.Random
-    cookies: httpx.Cookies = field(default_factory=httpx.Cookies)
+    cookies: httpx2.Cookies = field(default_factory=httpx2.Cookies)
     acknowledged: dict[str, str] = field(default_factory=dict)
     unanswered: dict[str, tuple[str, str]] = field(default_factory=dict)
     begun: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Player:
                 self.send(visitor)
                 while True:
                     self.begun.append(visitor.open())
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 return
 
     def settle(self, visitor: Visitor) -> None:
@@ -94,7 +94,7 @@ class Player:
             battle_id = self.begun.pop()
             try:
                 visitor.follow(battle_id)
-            except httpx.ReadTimeout:
+            except httpx2.ReadTimeout:
                 self.hung += 1
             self.interrupted += visitor.look(battle_id)["state"] == "interrupted"
 
@@ -112,7 +112,7 @@ class Player:
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
-        return cls(random.Random(), **state | {"cookies": httpx.Cookies(state["cookies"])})
+        return cls(random.Random(), **state | {"cookies": httpx2.Cookies(state["cookies"])})
 
 
 @dataclass(slots=True)

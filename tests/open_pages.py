@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
+import httpx2
 import uvicorn
 from fastapi import APIRouter, FastAPI
 from starlette.requests import Request
@@ -62,7 +62,7 @@ async def _ask(request: Request) -> None:
 
 
 @contextmanager
-def served(app: FastAPI) -> Iterator[httpx.Client]:
+def served(app: FastAPI) -> Iterator[httpx2.Client]:
     """Serve on a free loopback port for as long as the block lasts."""
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     thread = Thread(target=server.run)
@@ -72,7 +72,7 @@ def served(app: FastAPI) -> Iterator[httpx.Client]:
         sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
             yield client
     finally:
         server.should_exit = True
@@ -80,7 +80,7 @@ def served(app: FastAPI) -> Iterator[httpx.Client]:
 
 
 @contextmanager
-def served_pages(board: Board, now: datetime, **changes: Any) -> Iterator[httpx.Client]:
+def served_pages(board: Board, now: datetime, **changes: Any) -> Iterator[httpx2.Client]:
     """Serve the reading pages of a board, with the styles of the battle page."""
     with parts_of(board) as parts:
         app = open_pages(pages_router(replace(parts, now=lambda: now, **changes)))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 from sqlalchemy import text
 
 import arena.parts
@@ -148,13 +148,13 @@ def follow(visitor: Visitor, battle_id: str, within_s: float = 60.0) -> Reading:
                     return reading
                 if answer.status_code == 200:
                     _take(answer, reading)
-        except httpx.TransportError:
+        except httpx2.TransportError:
             reading.cuts += 1
         time.sleep(BACK_S)
     raise TimeoutError(f"no end of {battle_id} after {within_s:g} s")
 
 
-def _take(answer: httpx.Response, reading: Reading) -> None:
+def _take(answer: httpx2.Response, reading: Reading) -> None:
     block = ""
     for line in answer.iter_lines():
         block += f"{line}\n"

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self
 
-import httpx
+import httpx2
 from sqlmodel import col, select, update
 
 from arena.app import create_app
@@ -48,7 +48,7 @@ class Served:
 class Visitor:
     """A person with a browser's cookies; keeps every byte that the arena sent."""
 
-    client: httpx.Client
+    client: httpx2.Client
     received: list[str] = field(default_factory=list)
 
     def __enter__(self) -> Self:
@@ -57,10 +57,10 @@ class Visitor:
     def __exit__(self, *_: object) -> None:
         self.client.close()
 
-    def post(self, path: str, **kwargs: Any) -> httpx.Response:
+    def post(self, path: str, **kwargs: Any) -> httpx2.Response:
         return self._keep(self.client.post(path, **kwargs))
 
-    def get(self, path: str, **kwargs: Any) -> httpx.Response:
+    def get(self, path: str, **kwargs: Any) -> httpx2.Response:
         return self._keep(self.client.get(path, **kwargs))
 
     def open(self, prompt: str = "What does yield do?") -> str:
@@ -85,7 +85,7 @@ class Visitor:
         assert self.follow(battle_id)[-1].event == "ready"
         return battle_id
 
-    def vote(self, battle_id: str, outcome: str, key: str | None = None) -> httpx.Response:
+    def vote(self, battle_id: str, outcome: str, key: str | None = None) -> httpx2.Response:
         body = {"outcome": outcome, "key": key or str(uuid.uuid4())}
         return self.post(f"/api/v1/battles/{battle_id}/vote", json=body)
 
@@ -99,7 +99,7 @@ class Visitor:
             assert time.monotonic() < deadline, f"a board of {body['votes']} votes, not {votes}"
             time.sleep(0.05)
 
-    def _keep(self, answer: httpx.Response) -> httpx.Response:
+    def _keep(self, answer: httpx2.Response) -> httpx2.Response:
         self.received.append(f"{answer.headers!r} {answer.text}")
         return answer
 
@@ -144,9 +144,9 @@ def side_text(events: Sequence[StreamEvent], side: str) -> str:
     )
 
 
-def client_of(url: str, *, timeout: float = 30, **options: Any) -> httpx.Client:
+def client_of(url: str, *, timeout: float = 30, **options: Any) -> httpx2.Client:
     """Reach a server of this machine, without reading the certificates of others each time."""
-    return httpx.Client(base_url=url, timeout=timeout, verify=False, trust_env=False, **options)
+    return httpx2.Client(base_url=url, timeout=timeout, verify=False, trust_env=False, **options)
 
 
 def free_port() -> int:

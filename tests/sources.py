@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx
+import httpx2
 
 from arena.guard.access import new_token, token_hash
 from arena.store import people, sources
@@ -46,15 +46,15 @@ class Application:
     def __init__(self, url: str, name: str, token: str) -> None:
         self.url, self.name, self.token = url, name, token
 
-    def ask(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
+    def ask(self, method: str, path: str, **kwargs: Any) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.token}"}
         with client_of(self.url) as client:
             return client.request(method, f"/api/v1/{path}", headers=headers, **kwargs)
 
-    def compare(self, **changes: Any) -> httpx.Response:
+    def compare(self, **changes: Any) -> httpx2.Response:
         return self.ask("POST", "comparisons", json=comparison(**changes))
 
-    def open_pair(self, **changes: Any) -> httpx.Response:
+    def open_pair(self, **changes: Any) -> httpx2.Response:
         return self.ask("POST", "pairs", json=pair(**changes))
 
 

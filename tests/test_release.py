@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +13,9 @@ from dataclasses import dataclass
 from email import message_from_bytes
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
+from ruamel.yaml import YAML
 
 from deploy.sbom import bill_of, component_of
 from rating import __version__
@@ -22,6 +24,7 @@ from tests.serving import free_port
 
 HOUSES = ("arena", "judge", "rating")
 LOCK = ROOT / "requirements.lock"
+OWN = f"blind_arena-{__version__}.dist-info"
 UV = TOOLS / "uv"
 
 
@@ -50,10 +53,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 @pytest.fixture(scope="module")
 def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the programs of an environment in which the wheel was installed."""
-    folder = tmp_path_factory.mktemp("clean") / "env"
-    _run(UV, "venv", folder)
-    _run(UV, "pip", "install", "--python", folder / "bin" / "python", "-c", LOCK, built.wheel)
-    return folder / "bin"
+    return _installed(built.wheel, tmp_path_factory.mktemp("clean"), LOCK)
+
+
+def _installed(wheel: Path, folder: Path, pins: Path, python: str = sys.executable) -> Path:
+    """Install a wheel and the versions that a file names; gives the folder of the programs."""
+    _run(UV, "venv", "--python", python, folder / "env")
+    programs = folder / "env" / "bin"
+    _run(UV, "pip", "install", "--python", programs / "python", "-c", pins, wheel)
+    return programs
 
 
 def _run(*words: str | Path) -> str:
@@ -72,8 +80,10 @@ def _run(*words: str | Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Give an environment in which nothing leads to the project's folder."""
-    return {key: text for key, text in os.environ.items() if str(ROOT) not in text}
+    """Give an environment in which nothing leads to the project's folder, but to each Python."""
+    pythons = map(str, Path.home().glob(".pyenv/versions/3.*/bin"))
+    path = os.pathsep.join([*pythons, *os.environ["PATH"].split(os.pathsep)])
+    return {k: text for k, text in (os.environ | {"PATH": path}).items() if str(ROOT) not in text}
 
 
 @contextmanager
@@ -105,11 +115,14 @@ def test_the_wheel_holds_every_file_of_the_three_houses_and_nothing_else(built: 
     }
     with zipfile.ZipFile(built.wheel) as wheel:
         names = set(wheel.namelist())
-        metadata = message_from_bytes(wheel.read(f"arena-{__version__}.dist-info/METADATA"))
-    own = {name for name in names if ".dist-info/" in name}
+        metadata = message_from_bytes(wheel.read(f"{OWN}/METADATA"))
+    own = {name for name in names if name.startswith(f"{OWN}/")}
     assert names - own == here
     assert {f"{house}/py.typed" for house in HOUSES} <= here
-    assert f"arena-{__version__}.dist-info/licenses/LICENSE" in own
+    assert {"arena/locale/de.po", "arena/ui/static/battle.js", "arena/ui/gradio.json"} <= here
+    assert [name for name in here if re.search(r"/tests?/|\.(db|parquet|zip|gguf)$", name)] == []
+    assert built.wheel.stat().st_size < 2_500_000, "data came in"
+    assert f"{OWN}/licenses/LICENSE" in own
     assert (metadata["Version"], metadata["License-Expression"]) == (__version__, "Apache-2.0")
 
 
@@ -120,19 +133,20 @@ def test_the_sdist_builds_the_same_wheel_and_holds_what_its_tests_need(built: Bu
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"Makefile", "pyproject.toml", "requirements-dev.lock", "tests/conftest.py"}
     needed |= {"benchmarks/coverage.py", "deploy/build.lock", "docs/methods.md", "CHANGELOG.md"}
+    needed |= {"CITATION.cff", "mkdocs.yml", ".ci/run"}
     assert needed <= names
     assert [name for name in names if re.search(r"\.(db|pyc)$|^\.venv|^dist/", name)] == []
 
 
-@pytest.mark.slow
-def test_the_wheel_works_in_a_clean_environment(installed: Path, tmp_path: Path) -> None:
-    assert _run(installed / "arena", "--version") == f"arena {__version__}\n"
-    assert "pocket-retrieval" in _run(installed / "arena", "rate", "samples")
+def assert_it_works(programs: Path, folder: Path) -> None:
+    """Rate votes, and serve pages in German with their scripts and styles, from outside."""
+    assert _run(programs / "arena", "--version") == f"arena {__version__}\n"
+    assert "pocket-retrieval" in _run(programs / "arena", "rate", "samples")
     code = "import arena, judge, rating; print(*(m.__file__ for m in (arena, judge, rating)))"
-    assert str(ROOT) not in _run(installed / "python", "-c", code)
+    assert str(ROOT) not in _run(programs / "python", "-c", code)
     with (
-        _served(installed / "arena", tmp_path) as url,
-        httpx.Client(base_url=url, headers={"Accept-Language": "de"}, timeout=60) as visitor,
+        _served(programs / "arena", folder) as url,
+        httpx2.Client(base_url=url, headers={"Accept-Language": "de"}, timeout=60) as visitor,
     ):
         pages = {path: visitor.get(path) for path in ("/", "/leaderboard")}
         looks = {
@@ -144,6 +158,41 @@ def test_the_wheel_works_in_a_clean_environment(installed: Path, tmp_path: Path)
         assert '<html lang="de"' in pages["/leaderboard"].text
         assert len(looks) > 1
         assert [link for link in looks if visitor.get(link).status_code != 200] == []
+
+
+@pytest.mark.slow
+def test_the_wheel_works_in_a_clean_environment(installed: Path, tmp_path: Path) -> None:
+    assert_it_works(installed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
+def test_it_works_with_the_oldest_and_the_newest_versions_of_what_it_needs(
+    built: Built, tmp_path: Path, resolution: str
+) -> None:
+    pins = tmp_path / "pins.txt"
+    words = ("--python", sys.executable, "--resolution", resolution, "--output-file", pins)
+    _run(UV, "pip", "compile", "--quiet", *words, ROOT / "pyproject.toml")
+    assert_it_works(_installed(built.wheel, tmp_path, pins), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_it_works_with_each_python_that_is_here(
+    built: Built, tmp_path: Path, version: str
+) -> None:
+    try:
+        python = _run(UV, "python", "find", "--no-python-downloads", version).strip()
+    except AssertionError:
+        pytest.skip(f"no Python {version} is installed")
+    assert_it_works(_installed(built.wheel, tmp_path, LOCK, python), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_command_named_as_the_distribution_runs_without_being_installed(built: Built) -> None:
+    once = (UV, "tool", "run", "--constraints", LOCK, "--from", built.wheel, "blind-arena")
+    assert _run(*once, "--version") == f"arena {__version__}\n"
+    assert "arena demo [OPTIONS]" in _run(*once, "demo", "--help")
 
 
 @pytest.mark.slow
@@ -173,6 +222,22 @@ def test_the_changelog_s_newest_release_is_the_version_and_each_part_stands_once
     assert parts
     lines = re.findall(r"^- .+$", text, re.MULTILINE)
     assert len(lines) == len(set(lines))
+
+
+def test_the_citation_is_valid_and_of_the_newest_release() -> None:
+    file = ROOT / "CITATION.cff"
+    check = (TOOLS / "check-jsonschema", "--builtin-schema", "vendor.citation-file-format")
+    assert _run(*check, file) == "ok -- validation done\n"
+    cited = YAML(typ="safe", pure=True).load(file)
+    release = f"{cited['version']} - {cited['date-released']}"
+    assert cited["version"] == __version__
+    assert f"\n## {release}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert cited["license"] == project["license"]
+    entry = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
+    for key in ("title", "version", "date-released", "license"):
+        name = key.partition("-")[0]
+        assert re.search(rf"  {name} += {{{re.escape(cited[key])}}}", entry), key
 
 
 def test_every_locked_package_is_in_the_bill_of_materials() -> None:

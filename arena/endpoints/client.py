@@ -1,6 +1,6 @@
 """The client of all endpoints: one connection pool, typed chunks, typed failures.
 
-Connections to endpoints: requests and responses are httpx's, aiohttp carries them.
+Connections to endpoints: requests and responses are httpx2's, aiohttp carries them.
 
 Addresses of endpoints: what is asked under which URL, and where a key is sent.
 """
@@ -31,7 +31,7 @@ from typing import TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import httpx
+import httpx2
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawResponseMessage
 from yarl import URL
@@ -101,20 +101,20 @@ READ_OF_ANSWERS = frozenset({b"content-type", b"content-encoding", b"x-request-i
 READ_OF_FAILURES = READ_OF_ANSWERS | {b"location", b"retry-after", b"date"}
 """Headers of a response that anybody here reads."""
 
-IN_HTTPX: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
-    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
-    (aiohttp.ServerTimeoutError, httpx.ReadTimeout),
-    (aiohttp.ClientConnectorError, httpx.ConnectError),
-    (aiohttp.ClientSSLError, httpx.ConnectError),
-    (aiohttp.InvalidURL, httpx.UnsupportedProtocol),
-    (aiohttp.NonHttpUrlClientError, httpx.UnsupportedProtocol),
-    (aiohttp.ClientError, httpx.RemoteProtocolError),
+IN_HTTPX2: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
+    (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
+    (aiohttp.ServerTimeoutError, httpx2.ReadTimeout),
+    (aiohttp.ClientConnectorError, httpx2.ConnectError),
+    (aiohttp.ClientSSLError, httpx2.ConnectError),
+    (aiohttp.InvalidURL, httpx2.UnsupportedProtocol),
+    (aiohttp.NonHttpUrlClientError, httpx2.UnsupportedProtocol),
+    (aiohttp.ClientError, httpx2.RemoteProtocolError),
 )
-"""What httpx calls the same: the first that fits."""
+"""What httpx2 calls the same: the first that fits."""
 
 
-class Connections(httpx.AsyncBaseTransport):
-    """Carries requests over aiohttp, which takes a fraction of the time of httpx's own transport.
+class Connections(httpx2.AsyncBaseTransport):
+    """Carries requests over aiohttp, which takes a fraction of the time of httpx2's own transport.
 
     That one looks through all of its connections for each of them whenever a request begins or
     ends, and reads every piece of a stream through four layers of Python.
@@ -130,7 +130,7 @@ class Connections(httpx.AsyncBaseTransport):
         self._limits = aiohttp.ClientTimeout(total=None, connect=connect_s, sock_connect=connect_s)
         self._session: aiohttp.ClientSession | None = None
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; its connection is free again when the response is read or closed."""
         return await self.send(
             request.method, str(request.url), dict(request.headers), request.content
@@ -138,9 +138,9 @@ class Connections(httpx.AsyncBaseTransport):
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
-    ) -> httpx.Response:
-        """Send what would be a request of httpx, without making one."""
-        with _as_httpx_errors():
+    ) -> httpx2.Response:
+        """Send what would be a request of httpx2, without making one."""
+        with _as_httpx2_errors():
             answer = await self._opened().request(
                 method,
                 _target(url),
@@ -150,7 +150,7 @@ class Connections(httpx.AsyncBaseTransport):
                 proxy=_proxy_of(url),
                 timeout=self._limits,
             )
-        return httpx.Response(
+        return httpx2.Response(
             answer.status,
             headers=_wanted(answer.raw_headers, failed=answer.status >= 300),
             stream=_Body(answer),
@@ -286,14 +286,14 @@ class _Protocol(ResponseHandler):
         super().feed_data(data, size)
 
 
-class _Body(httpx.AsyncByteStream):
+class _Body(httpx2.AsyncByteStream):
     """The body of a response, as it comes."""
 
     def __init__(self, answer: aiohttp.ClientResponse) -> None:
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _as_httpx_errors():
+        with _as_httpx2_errors():
             async for piece in self._answer.content.iter_any():
                 yield piece
 
@@ -305,7 +305,7 @@ class _Body(httpx.AsyncByteStream):
 def _wanted(
     headers: tuple[tuple[bytes, bytes], ...], *, failed: bool
 ) -> list[tuple[bytes, bytes]]:
-    """Exclude the headers that nobody looks at: httpx decodes and folds each of them."""
+    """Exclude the headers that nobody looks at: httpx2 decodes and folds each of them."""
     wanted = READ_OF_FAILURES if failed else READ_OF_ANSWERS
     return [(name, value) for name, value in headers if name.lower() in wanted]
 
@@ -316,7 +316,7 @@ def _target(url: str) -> URL:
 
 
 @contextmanager
-def _as_httpx_errors() -> Iterator[None]:
+def _as_httpx2_errors() -> Iterator[None]:
     try:
         yield
     except aiohttp.ClientHttpProxyError as error:
@@ -326,7 +326,7 @@ def _as_httpx_errors() -> Iterator[None]:
         detail = f"the endpoint sent a head that cannot be read: {error.message}"
         raise EndpointError(FailureClass.MALFORMED, detail) from error
     except aiohttp.ClientError as error:
-        kind = next(theirs for ours, theirs in IN_HTTPX if isinstance(error, ours))
+        kind = next(theirs for ours, theirs in IN_HTTPX2 if isinstance(error, ours))
         raise kind(str(error) or type(error).__name__) from error
 
 
@@ -350,7 +350,7 @@ def url_of(endpoint: str, path: str) -> str:
     ------
     EndpointError
         If the endpoint has a fragment, which nothing is sent of.
-    httpx.InvalidURL
+    httpx2.InvalidURL
         If it is no URL.
 
     Examples
@@ -366,7 +366,7 @@ def url_of(endpoint: str, path: str) -> str:
     base, mark, query = endpoint.partition("?")
     base = base.rstrip("/")
     done = next((end for end in OPERATIONS if base.endswith(end)), "")
-    return str(httpx.URL(f"{base.removesuffix(done).rstrip('/')}{path}{mark}{query}"))
+    return str(httpx2.URL(f"{base.removesuffix(done).rstrip('/')}{path}{mark}{query}"))
 
 
 def origin_of(endpoint: str) -> str:
@@ -385,8 +385,8 @@ def origin_of(endpoint: str) -> str:
     'http://api.example.com:80'
     """
     try:
-        url = httpx.URL(endpoint)
-    except httpx.InvalidURL as error:
+        url = httpx2.URL(endpoint)
+    except httpx2.InvalidURL as error:
         msg = f"The endpoint {endpoint[:100]!r} cannot be read: {error}."
         raise SettingsError(msg) from error
     port = url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
@@ -437,7 +437,7 @@ class Timeouts:
 @cache
 def _trust() -> ssl.SSLContext:
     """Read the certificates to trust, once: those of SSL_CERT_FILE or SSL_CERT_DIR if set."""
-    return httpx.create_ssl_context()
+    return httpx2.create_ssl_context()
 
 
 @lru_cache
@@ -488,7 +488,7 @@ class Endpoints:
         self,
         keys: Mapping[str, str],
         *,
-        transports: Mapping[str, httpx.AsyncBaseTransport] | None = None,
+        transports: Mapping[str, httpx2.AsyncBaseTransport] | None = None,
         networked: bool = True,
         timeouts: Timeouts = Timeouts(),
         budgets: Budgets = DEFAULT_BUDGETS,
@@ -712,7 +712,7 @@ class Endpoints:
     @asynccontextmanager
     async def _reply(
         self, model: Model, body: Json, patience: Patience, *, path: str = CHAT
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncIterator[httpx2.Response]:
         """Give the response to a request, if its status is a success; close it at the end."""
         data = json.dumps(body).encode()  # ASCII: a lone surrogate in a prompt arrives as it is
         response = await patience.wait(self._sent(model, path, data))
@@ -728,15 +728,15 @@ class Endpoints:
         finally:
             await response.aclose()
 
-    def _sent(self, model: Model, path: str, body: bytes) -> Awaitable[httpx.Response]:
+    def _sent(self, model: Model, path: str, body: bytes) -> Awaitable[httpx2.Response]:
         url, headers = url_of(model.endpoint, path), self._headers(model)
         transport = self._transport(model.endpoint)
         if isinstance(transport, Connections):
             return transport.send("POST", url, headers, body)
-        request = httpx.Request("POST", url, content=body, headers=headers)
+        request = httpx2.Request("POST", url, content=body, headers=headers)
         return transport.handle_async_request(request)
 
-    def _transport(self, endpoint: str) -> httpx.AsyncBaseTransport:
+    def _transport(self, endpoint: str) -> httpx2.AsyncBaseTransport:
         for prefix, transport in self._transports.items():
             if endpoint.startswith(prefix):
                 return transport
@@ -771,7 +771,7 @@ class Endpoints:
         except RecursionError:
             detail = "the endpoint sent JSON that is nested too deeply"
             raise EndpointError(FailureClass.MALFORMED, detail) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._presentable(from_exception(error), model) from None
 
     def _presentable(self, error: EndpointError, model: Model) -> EndpointError:
@@ -838,5 +838,5 @@ def _learn(refused: Mapping[str, str], lessons: Lessons) -> None:
         lessons.learn(name, sentence)
 
 
-def _request_id(response: httpx.Response) -> str:
+def _request_id(response: httpx2.Response) -> str:
     return str(response.headers.get("x-request-id", ""))

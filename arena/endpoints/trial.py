@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-import httpx
+import httpx2
 
 from arena.domain.model import Model
 from arena.domain.room_view import Trial
@@ -101,14 +101,14 @@ LOCAL = (
 
 async def discover(servers: Sequence[Server]) -> tuple[Model, ...]:
     """Ask servers for their models, all at once; one that does not list any has none."""
-    timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_S)
+    timeout = httpx2.Timeout(TIMEOUT_S, connect=CONNECT_S)
     network = Connections(CONNECT_S)
-    async with httpx.AsyncClient(timeout=timeout, transport=network) as client:
+    async with httpx2.AsyncClient(timeout=timeout, transport=network) as client:
         by_server = await asyncio.gather(*(_models_of(client, server) for server in servers))
     return tuple(model for models in by_server for model in models)
 
 
-async def _models_of(client: httpx.AsyncClient, server: Server) -> list[Model]:
+async def _models_of(client: httpx2.AsyncClient, server: Server) -> list[Model]:
     key = {"Authorization": f"Bearer {server.key}"} if server.key else {}
     headers = {"Accept-Encoding": "identity", **key}
     try:
@@ -120,8 +120,8 @@ async def _models_of(client: httpx.AsyncClient, server: Server) -> list[Model]:
             text = await read_whole(answer, DEFAULT_BUDGETS.response_bytes)
         names = _names(json.loads(text))
     except (
-        httpx.HTTPError,
-        httpx.InvalidURL,
+        httpx2.HTTPError,
+        httpx2.InvalidURL,
         EndpointError,
         ValueError,
         RecursionError,

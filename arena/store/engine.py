@@ -187,7 +187,7 @@ def _open_postgresql(url: URL, lock_timeout_s: float) -> Engine:
         reason = str(error).splitlines()[0]
         msg = (
             f"Cannot use a {url.drivername!r} database: {reason}. Install the arena with its "
-            "extra 'postgres': pip install '.[postgres]'."
+            "extra 'postgres': pip install 'blind-arena[postgres]'."
         )
         raise StoreError(msg) from error
     event.listen(engine, "connect", partial(_prepare_postgresql, lock_timeout_s))

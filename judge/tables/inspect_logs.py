@@ -122,7 +122,7 @@ def _inspect() -> Any:
     except ImportError as error:
         msg = (
             f"Inspect is not installed ({error}). Install the arena with its extra 'inspect': "
-            "pip install '.[inspect]'."
+            "pip install 'blind-arena[inspect]'."
         )
         raise DataError(msg) from error
 

@@ -157,7 +157,7 @@ def drawing() -> Iterator[None]:
     except ImportError as error:
         msg = (
             "Pictures need matplotlib. Install the arena with its extra 'plots': "
-            "pip install '.[plots]'."
+            "pip install 'blind-arena[plots]'."
         )
         raise DataError(msg) from error
     with mpl.rc_context(), warnings.catch_warnings():

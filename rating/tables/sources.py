@@ -831,7 +831,7 @@ def spark_engine() -> ModuleType:
     except ImportError as error:
         msg = (
             f"Spark is not installed ({error}). Install the arena with its extra 'spark': "
-            "pip install '.[spark]'."
+            "pip install 'blind-arena[spark]'."
         )
         raise DataError(msg) from error
 

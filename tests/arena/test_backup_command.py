@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.command import Command, examples, refused, roster
@@ -33,7 +33,7 @@ def test_a_backup_of_a_running_arena_is_restored_and_served(
     again = command("restore", "b.db", "--database", "sqlite:///other.db")
     assert again.stdout == result.stdout.replace("b.db:", "b.db: restored")
     with serve(database=f"sqlite:///{tmp_path}/other.db", roster=roster(tmp_path)) as served:
-        assert httpx.get(f"{served.url}/api/v1/leaderboard").json()["votes"] == 1
+        assert httpx2.get(f"{served.url}/api/v1/leaderboard").json()["votes"] == 1
     refused(
         command("restore", "b.db", "--database", "sqlite:///other.db"),
         "sqlite:///other.db is in use",

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import httpx
+import httpx2
 import pyarrow.parquet
 import pytest
 
@@ -217,7 +217,7 @@ def are_released_alike(events: list[StreamEvent]) -> None:
 
 
 def test_no_field_or_header_before_the_vote_is_a_time_a_count_or_a_cost(tmp_path: Path) -> None:
-    answers: list[httpx.Response] = []
+    answers: list[httpx2.Response] = []
     late = replace(LOUD, first_token_s=1.0)
     with blind(tmp_path, {"xylophone-one": LOUD, "xylophone-two": late}) as (server, ada):
         ada.client.event_hooks["response"].append(answers.append)
@@ -244,7 +244,7 @@ def test_no_field_or_header_before_the_vote_is_a_time_a_count_or_a_cost(tmp_path
     assert {name for name, value in fields if isinstance(value, int | float)} == {"turn", "status"}
 
 
-def fields_of(answer: httpx.Response) -> Iterator[tuple[str, object]]:
+def fields_of(answer: httpx2.Response) -> Iterator[tuple[str, object]]:
     """Every field of a body of JSON, or of each event of a stream."""
     if not answer.headers["content-type"].startswith("text/event-stream"):
         yield from walk(answer.json())
@@ -276,10 +276,10 @@ def test_the_figures_tell_nothing_of_who_answers_before_the_vote(tmp_path: Path)
         while not three_were_asked(server):
             battle_id = ada.open("Who are you?")
             assert figures(port)["arena_battles_running"] == 1
-            scraped.append(httpx.get(f"http://127.0.0.1:{port}/metrics").text)
+            scraped.append(httpx2.get(f"http://127.0.0.1:{port}/metrics").text)
             ada.follow(battle_id)
             ada.look(battle_id)
-            scraped.append(httpx.get(f"http://127.0.0.1:{port}/metrics").text)
+            scraped.append(httpx2.get(f"http://127.0.0.1:{port}/metrics").text)
             assert len(scraped) < 60, "the broken model was never drawn"
     metrics = "".join(scraped)
     assert 'arena_answer_failures_total{class="auth"} 1.0' in metrics
@@ -457,7 +457,7 @@ def addresses() -> list[str]:
     return [*paths, *(f"{path}?{query}" for path in boards for query in more)]
 
 
-def masked_body(answer: httpx.Response) -> str:
+def masked_body(answer: httpx2.Response) -> str:
     """Give what an answer shows, without what differs from one reading to the next."""
     text = answer.text
     if answer.headers.get("content-type", "").endswith("parquet"):

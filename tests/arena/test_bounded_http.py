@@ -11,7 +11,7 @@ from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -44,7 +44,7 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @contextmanager
 def connection(served: Served, address: str = "127.0.0.1") -> Iterator[socket.socket]:
     """Come from one of this machine's many addresses."""
-    url = httpx.URL(served.url)
+    url = httpx2.URL(served.url)
     to = (url.host, url.port or 80)
     with closing(socket.create_connection(to, timeout=10, source_address=(address, 0))) as sock:
         yield sock
@@ -349,7 +349,7 @@ def test_a_new_connection_takes_the_place_of_one_that_waits(tmp_path: Path) -> N
         for sock in waiting:
             sock.sendall(b"GET /health/live HTTP/1.1\r\n")
             time.sleep(0.3)
-        assert httpx.get(f"{served.url}/health/live").json() == {"status": "live"}
+        assert httpx2.get(f"{served.url}/health/live").json() == {"status": "live"}
         assert waiting[0].recv(1) == b""
 
 
@@ -366,7 +366,7 @@ def test_a_body_that_comes_slowly_makes_room_once_headers_would_have_to(tmp_path
             sock.sendall(LIVE)
             assert refusal(rest(sock))[0] == 503
         time.sleep(2 * SHORT_S)
-        assert httpx.get(f"{served.url}/health/live").is_success
+        assert httpx2.get(f"{served.url}/health/live").is_success
         assert first.recv(1) == b""
         second.sendall(b"x" * 99)
         assert one_answer(second).startswith(b"HTTP/1.1 422")
@@ -406,7 +406,7 @@ def test_who_finds_all_connections_being_answered_is_told_so_at_once(
             assert status == 503
             assert words.startswith("The arena has 2 connections and may have no more. Try again")
         deadline = time.monotonic() + 10  # until it has seen that the streams are closed
-        while not httpx.get(f"{served.url}/health/live").is_success:
+        while not httpx2.get(f"{served.url}/health/live").is_success:
             assert time.monotonic() < deadline
 
 
@@ -439,7 +439,7 @@ def test_one_address_takes_its_share_of_the_connections_and_no_more(
                 status, words = refusal(rest(sock))
             assert status == 503
             assert words.startswith("Your network has 2 connections and may have no more.")
-            assert httpx.get(f"{served.url}/health/live").is_success
+            assert httpx2.get(f"{served.url}/health/live").is_success
         with ExitStack() as stack:
             socks = [stack.enter_context(connection(served, "127.0.0.3")) for _ in "12"]
             for sock in socks:

@@ -5,7 +5,7 @@ import socket
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from sqlalchemy.engine import make_url
 
@@ -161,7 +161,7 @@ def test_serve_takes_its_settings_from_the_environment(tmp_path: Path) -> None:
         "ARENA_PORT": "0",
     }
     with running(tmp_path, "serve", **env) as url:
-        assert httpx.get(f"{url}/health/ready").status_code == 200
+        assert httpx2.get(f"{url}/health/ready").status_code == 200
     assert (tmp_path / "elsewhere.db").exists()
 
 

@@ -25,7 +25,7 @@ PLANTED = {
 }
 PLACES = "Each library is imported in one place"
 LIBRARIES = {
-    "httpx": "arena/play/matchmaking.py",
+    "httpx2": "arena/play/matchmaking.py",
     "aiohttp": "arena/play/matchmaking.py",
     "authlib": "arena/pages/standings.py",
     "sqlalchemy": "arena/boards/export.py",

@@ -13,7 +13,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
@@ -654,6 +654,6 @@ def test_a_download_has_all_that_is_ones_own_and_names_no_model_before_the_vote(
         assert re.findall(r"id-[xyz]|Name [xyz]", json.dumps(second)) == []
 
 
-def text_of(answer: httpx.Response) -> str:
+def text_of(answer: httpx2.Response) -> str:
     """Give the words of a page."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", answer.text)).split())

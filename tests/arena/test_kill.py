@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.faulty_server import Behaviour, faulty_server
@@ -78,5 +78,5 @@ def test_a_battle_outlives_other_arenas_and_ends_with_its_own(
                 assert again.status_code < 300, again.text
 
 
-def visitor(url: str, cookies: httpx.Cookies | None = None) -> Visitor:
+def visitor(url: str, cookies: httpx2.Cookies | None = None) -> Visitor:
     return Visitor(client_of(url, cookies=cookies))

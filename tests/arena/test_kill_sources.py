@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.vote import APPLICATIONS
@@ -71,7 +71,7 @@ def send(application: Application, bodies: list[dict[str, Any]]) -> dict[str, st
     for body in bodies:
         try:
             answer = application.ask("POST", "comparisons", json=body)
-        except httpx.TransportError:
+        except httpx2.TransportError:
             break
         assert answer.status_code in (200, 201), answer.text
         acknowledged[body["key"]] = answer.json()["battle_id"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.command import refused, run
@@ -13,7 +13,7 @@ from tests.serving import Served, Visitor, free_port, running, write_roster
 
 
 def figures(port: int) -> dict[str, float]:
-    text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+    text = httpx2.get(f"http://127.0.0.1:{port}/metrics").text
     rows = re.findall(r"^(arena_\S+(?:\{.*\})?) (\S+)$", text, re.MULTILINE)
     return {name: float(value) for name, value in rows}
 
@@ -40,7 +40,7 @@ def test_the_figures_stand_on_a_port_of_their_own_and_name_no_model(tmp_path: Pa
         ada.vote(battle_id, "tie", key)
         ada.play()
         metrics = figures(port)
-        raw = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        raw = httpx2.get(f"http://127.0.0.1:{port}/metrics").text
         assert ada.get("/metrics").status_code == 404
     assert metrics["arena_battles_running"] == 0
     assert metrics['arena_battles_ended_total{state="ready"}'] == 2

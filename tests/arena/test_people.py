@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import httpx
+import httpx2
 import oidc_provider_mock  # type: ignore[import-untyped]
 import pytest
 from oidc_provider_mock import User
@@ -51,7 +51,7 @@ def link_of(command: Command, served: Served, name: str, *words: str) -> str:
     return link.removeprefix("http://localhost:7860")
 
 
-def come_in(visitor: Visitor, path: str) -> httpx.Response:
+def come_in(visitor: Visitor, path: str) -> httpx2.Response:
     """Open a link, and press the button."""
     assert visitor.get(path).status_code == 200
     return visitor.post(path)
@@ -359,7 +359,7 @@ def test_a_trusted_proxy_says_who_has_logged_in(tmp_path: Path) -> None:
             phone.client.headers.update(as_bob)
             assert phone.get("/admin").status_code == 403
             twice = [("Remote-User", "ada@firm.example"), ("Remote-User", "bob")]
-            assert httpx.get(f"{served.url}/admin", headers=twice).status_code == 400
+            assert httpx2.get(f"{served.url}/admin", headers=twice).status_code == 400
 
 
 def test_nobody_else_says_who_has_logged_in(tmp_path: Path) -> None:
@@ -480,18 +480,18 @@ def with_provider(provider: str, tmp_path: Path) -> Iterator[Served]:
         yield served
 
 
-def sign_in(visitor: Visitor, subject: str, to: str = "/votes") -> httpx.Response:
+def sign_in(visitor: Visitor, subject: str, to: str = "/votes") -> httpx2.Response:
     """Sign in at the provider as somebody, and come back."""
     leaving = visitor.post("/sign-in/openid", data={"to": to})
     assert leaving.status_code == 303
     return visitor.get(way_back(leaving, subject))
 
 
-def way_back(leaving: httpx.Response, subject: str) -> str:
+def way_back(leaving: httpx2.Response, subject: str) -> str:
     """Sign in where one was sent to; gives the path to come back to."""
-    with httpx.Client() as browser:
+    with httpx2.Client() as browser:
         there = browser.post(leaving.headers["location"], data={"sub": subject})
-    return httpx.URL(there.headers["location"]).raw_path.decode()
+    return httpx2.URL(there.headers["location"]).raw_path.decode()
 
 
 def test_people_sign_in_at_a_provider(with_provider: Served) -> None:
@@ -741,7 +741,7 @@ def test_a_provider_that_refuses_or_is_away_is_quoted(
 ) -> None:
     with with_provider.visitor() as ada:
         leaving = ada.post("/sign-in/openid")
-        state = httpx.URL(leaving.headers["location"]).params["state"]
+        state = httpx2.URL(leaving.headers["location"]).params["state"]
         asked = {"error": "access_denied", "error_description": "<b>No</b>", "state": state}
         answer = ada.get("/sign-in/openid/back", params=asked)
         assert answer.status_code == 403

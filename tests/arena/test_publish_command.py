@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.study import Purpose, Statements
@@ -164,7 +164,7 @@ def test_the_page_shows_what_is_there_and_what_is_missing(
         assert card_of["statements"]["purpose"] == "risk"
         assert card_of["missing"][-1] == "weaknesses"
         assert 'href="/evaluation"' in ada.get("/method").text
-        there = httpx.get(f"{served.url}/evaluation/", follow_redirects=True)
+        there = httpx2.get(f"{served.url}/evaluation/", follow_redirects=True)
         assert there.status_code == 200
         assert "http://127.0.0.1" not in json.dumps(card_of)
 

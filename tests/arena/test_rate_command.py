@@ -118,7 +118,7 @@ for words, heavy in {ASKED}:
 
 def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     votes_file(tmp_path)
-    live = ["gradio", "fastapi", "sqlalchemy", "alembic", "pydantic_settings", "httpx", "uvicorn"]
+    live = ["gradio", "fastapi", "sqlalchemy", "alembic", "pydantic_settings", "httpx2", "uvicorn"]
     offline = [*live, "numpy", "scipy", "duckdb", "rating.board"]
     elsewhere = ["matplotlib", "pyspark", "pandas", "polars", "pyarrow", "numba", "sklearn"]
     elsewhere += ["narwhals"]

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from arena.errors import SettingsError
@@ -39,7 +39,7 @@ def visitor(running: Process) -> Visitor:
     return Served(running.url(), "").visitor()
 
 
-def until(answer: httpx.Response, ada: Visitor) -> httpx.Response:
+def until(answer: httpx2.Response, ada: Visitor) -> httpx2.Response:
     """Ask until a new battle is refused."""
     for _ in range(100):
         if answer.status_code != 201:
@@ -67,7 +67,7 @@ def test_an_arena_that_nobody_visits_rests(tmp_path: Path) -> None:
 def test_a_connection_is_still_there_after_a_while_of_reading(tmp_path: Path) -> None:
     """The server is not to let go of it just when a vote comes in over it."""
     with faulty_server({"x": SLOW, "y": SLOW}) as server, process(tmp_path, server) as running:
-        url = httpx.URL(running.url())
+        url = httpx2.URL(running.url())
         with closing(HTTPConnection(url.host, url.port)) as connection:
             for pause_s in (0, 6):
                 time.sleep(pause_s)
@@ -93,7 +93,7 @@ def test_ctrl_c_ends_a_demo_well_and_without_a_complaint(tmp_path: Path, visited
         assert demo.stdout
         url = demo.stdout.readline().split()[4]
         page = "/" if visited else "/health/live"  # the page waits for a process of its own
-        assert httpx.get(url + page, timeout=60).status_code == 200
+        assert httpx2.get(url + page, timeout=60).status_code == 200
         os.killpg(demo.pid, signal.SIGINT)
         _, errors = demo.communicate(timeout=60)
     assert (demo.returncode, errors) == (0, "")

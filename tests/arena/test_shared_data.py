@@ -1,7 +1,15 @@
 """What `arena export` and `arena rate` write for other tools, read back by these and by us."""
 
+import base64
 import json
+import os
 import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +120,84 @@ def test_hugging_face_s_own_library_reads_the_folder(
         assert read.to_list() == values
 
 
-def test_ratings_of_a_folder_are_those_of_the_database(
+class Hub(BaseHTTPRequestHandler):
+    """Takes an upload as Hugging Face does, and keeps the files of its commit in a folder."""
+
+    folder: Path
+
+    def do_GET(self) -> None:
+        self.answer({"sha": "0" * 40, "id": "ada/votes"})
+
+    def do_POST(self) -> None:
+        size = self.headers["Content-Length"]
+        body = self.rfile.read(int(size)) if size else b"".join(self.chunks())
+        url = f"http://{self.headers['Host']}/datasets/ada/votes"
+        made: dict[str, object] = {"url": url, "id": "ada/votes", "errors": [], "warnings": []}
+        if "/preupload/" in self.path:
+            files = [one["path"] for one in json.loads(body)["files"]]
+            whole = {"uploadMode": "regular", "shouldIgnore": False}
+            made = {"files": [{"path": name, **whole} for name in files]}
+        elif "/commit/" in self.path:
+            for part in map(json.loads, body.splitlines()):
+                if part["key"] == "file":
+                    file = self.folder / part["value"]["path"]
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(base64.b64decode(part["value"]["content"]))
+            made = {"commitUrl": f"{url}/commit/0", "commitOid": "0" * 40, "success": True}
+        self.answer(made)
+
+    def chunks(self) -> Iterator[bytes]:
+        while size := int(self.rfile.readline(), 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+
+    def answer(self, made: dict[str, object]) -> None:
+        body = json.dumps(made).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def hub(folder: Path) -> Iterator[str]:
+    """Serve a `Hub`; gives its address."""
+    Hub.folder = folder
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_hf_uploads_a_folder_as_it_is_and_what_arrives_is_rated_alike(
     command: Command, tmp_path: Path, url: str
 ) -> None:
     assert command("export", "votes", "--to", "ours", *LICENCE, "--database", url).returncode == 0
-    boards = [
-        json.loads(command("rate", source, "--format", "json").stdout) for source in ("ours", url)
-    ]
-    assert boards[0]["ratings"] == boards[1]["ratings"]
+    hf = str(Path(sys.executable).with_name("hf"))
+    with hub(tmp_path / "theirs") as address:
+        done = subprocess.run(
+            [hf, "upload", "ada/votes", "ours", "--repo-type", "dataset"],
+            cwd=tmp_path,
+            env=os.environ
+            | {"HF_ENDPOINT": address, "HF_TOKEN": "hf_none", "HF_HOME": str(tmp_path / "home")}
+            | {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "*"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    sent = [file.relative_to(tmp_path / "ours") for file in (tmp_path / "ours").rglob("*.*")]
+    for name in sent:
+        assert (tmp_path / "theirs" / name).read_bytes() == (tmp_path / "ours" / name).read_bytes()
+    assert len(sent) == 2
+    boards = [command("rate", source, "--format", "json").stdout for source in ("theirs", url)]
+    assert json.loads(boards[0])["ratings"] == json.loads(boards[1])["ratings"]
 
 
 def test_many_rows_are_parted_into_shards_in_their_order(tmp_path: Path) -> None:

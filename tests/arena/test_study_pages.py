@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from sqlalchemy import func, select
 from sqlmodel import col
@@ -151,7 +151,7 @@ def behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def ask(client: httpx.Client, name: str, address: str) -> httpx.Response:
+def ask(client: httpx2.Client, name: str, address: str) -> httpx2.Response:
     """Ask for an item as somebody without a cookie, from an address."""
     client.cookies.clear()
     return client.get(f"/studies/{name}/rate", headers={"X-Forwarded-For": address})

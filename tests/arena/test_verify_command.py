@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from sqlalchemy import create_engine, text
 
@@ -41,7 +41,7 @@ def board(served: Served, *, broken: bool) -> dict[str, object]:
     """Read the leaderboard once its record is said to be so."""
     record = None
     for _ in range(800):
-        record = httpx.get(f"{served.url}/api/v1/leaderboard").json()["record"]
+        record = httpx2.get(f"{served.url}/api/v1/leaderboard").json()["record"]
         if record and record["links"] == 2 * (not broken) and bool(record["problem"]) is broken:
             return dict(record)
         time.sleep(0.05)
@@ -82,9 +82,9 @@ def test_a_record_that_is_whole_is_said_to_be(
         "counts": None,
     }
     assert (tmp_path / "b.db").read_bytes() == before
-    page = httpx.get(f"{played.url}/leaderboard").text
+    page = httpx2.get(f"{played.url}/leaderboard").text
     assert re.search(r"vote log</a> was verified <time .*</time>\.", page)
-    method = httpx.get(f"{played.url}/method").text
+    method = httpx2.get(f"{played.url}/method").text
     assert str(head) in method
     assert "0 of 2 votes are hashes only." in method
 
@@ -110,7 +110,7 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
     result = command("verify", "export.csv", "--format", "json")
     assert (result.returncode, json.loads(result.stdout)["whole"]) == (3, False)
     assert re.search(problem, str(board(played, broken=True)["problem"]))
-    page = httpx.get(f"{played.url}/leaderboard").text
+    page = httpx2.get(f"{played.url}/leaderboard").text
     assert "<strong>The log of these votes could not be verified.</strong>" in page
 
 
@@ -128,8 +128,8 @@ def test_a_hidden_vote_and_an_import_of_0_1_0_are_said_by_command_page_and_api(
     assert command("verify", played.database).returncode == 3
     assert words in command("verify", played.database).stdout
     assert words in str(board(played, broken=True)["problem"])
-    assert words in httpx.get(f"{played.url}/leaderboard").text
-    assert words in httpx.get(f"{played.url}/method").text
+    assert words in httpx2.get(f"{played.url}/leaderboard").text
+    assert words in httpx2.get(f"{played.url}/method").text
     for statement in (
         "UPDATE vote_chain SET imported = 0",
         "INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) SELECT "
@@ -140,15 +140,15 @@ def test_a_hidden_vote_and_an_import_of_0_1_0_are_said_by_command_page_and_api(
         change(played.database, statement)
     words = "1 of 2 votes are hashes only, the first at link 2, and no deletion record names them"
     assert words in command("verify", played.database).stdout
-    body = httpx.get(f"{played.url}/api/v1/leaderboard").json()
+    body = httpx2.get(f"{played.url}/api/v1/leaderboard").json()
     for _ in range(1600):  # the arena verifies the log in the background
         if words in str(body["record"]["problem"]):
             break
         time.sleep(0.05)
-        body = httpx.get(f"{played.url}/api/v1/leaderboard").json()
+        body = httpx2.get(f"{played.url}/api/v1/leaderboard").json()
     assert (body["record"]["hashes_only"], body["record"]["votes"]) == (1, 2)
     assert body["votes"] == 1
-    assert words in httpx.get(f"{played.url}/leaderboard").text
+    assert words in httpx2.get(f"{played.url}/leaderboard").text
 
 
 def test_a_chain_that_was_written_anew_lacks_the_hash_that_somebody_noted(

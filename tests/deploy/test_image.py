@@ -4,7 +4,7 @@ import json
 import re
 import sys
 
-import httpx
+import httpx2
 import pytest
 
 from tests.deploy.tools import (
@@ -65,6 +65,6 @@ def test_the_health_check_tells_a_ready_arena_from_none(quick: Served) -> None:
     check = re.search(r"HEALTHCHECK .*\\\n\s+CMD (\[.+\])", read("Dockerfile"))
     assert check
     _python, *words = json.loads(check[1])
-    port = str(httpx.URL(quick.url).port)
+    port = str(httpx2.URL(quick.url).port)
     assert run(sys.executable, *words, ARENA_PORT=port).returncode == 0
     assert run(sys.executable, *words, ARENA_PORT=str(free_port())).returncode != 0

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.deploy.tools import DEPLOY, NGINX, here, needs_nginx, proxied, read, run
@@ -210,7 +210,7 @@ def test_nginx_gives_one_address_so_many_streams(tmp_path: Path) -> None:
 def test_nginx_lets_go_of_who_sends_half_a_request(tmp_path: Path) -> None:
     soon = {"client_header_timeout 10s;": "client_header_timeout 1s;"}
     with echoing() as app, proxied(tmp_path / "nginx", app, changes=soon) as url:
-        place = httpx.URL(url)
+        place = httpx2.URL(url)
         with socket.create_connection((place.host, place.port or 80), timeout=5) as sock:
             sock.sendall(b"GET / HTTP/1.1\r\n")
             with suppress(ConnectionResetError):

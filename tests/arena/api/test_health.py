@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from arena.api.routes import PATIENCE_S, Recent
@@ -63,7 +63,7 @@ def test_a_locked_database_is_not_ready_until_it_is_free(
         assert readiness(served.url) == 200
         with locked(database_url):
             assert becomes(served.url, 503)
-            assert httpx.get(f"{served.url}/health/live").is_success
+            assert httpx2.get(f"{served.url}/health/live").is_success
         assert becomes(served.url, 200)
 
 

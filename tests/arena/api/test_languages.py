@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from tests.serving import Served, client_of, quick_arena
@@ -17,7 +17,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def heading(answer: httpx.Response) -> str:
+def heading(answer: httpx2.Response) -> str:
     return answer.text.partition("<h1>")[2].partition("</h1>")[0]
 
 
@@ -121,13 +121,13 @@ def test_no_choice_leads_out_of_the_arena(arena: Served, referer: str) -> None:
         answer = ada.post("/language/de", headers=headers)
     assert answer.status_code == 303
     target = answer.headers["Location"]
-    assert httpx.URL(arena.url).join(target).host == "127.0.0.1"
+    assert httpx2.URL(arena.url).join(target).host == "127.0.0.1"
     assert target.startswith("/")
     assert target[1:2] not in ("/", "\\")
 
 
 def test_the_head_counts_the_votes_of_the_visitor(arena: Served) -> None:
-    def head(answer: httpx.Response) -> str:
+    def head(answer: httpx2.Response) -> str:
         return answer.text.partition('<a class="cast"')[2].partition("</a>")[0]
 
     with arena.visitor() as ada:

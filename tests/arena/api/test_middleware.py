@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
@@ -84,7 +84,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def opened(served: Served, scheme: str, *cookies: str) -> httpx.Response:
+def opened(served: Served, scheme: str, *cookies: str) -> httpx2.Response:
     """Open a battle with cookies, as a browser sends them."""
     headers = {"X-Forwarded-Proto": scheme, "Cookie": "; ".join(cookies)}
     with client_of(served.url, headers=headers) as client:
@@ -93,14 +93,14 @@ def opened(served: Served, scheme: str, *cookies: str) -> httpx.Response:
     return answer
 
 
-def sees(served: Served, battle: httpx.Response, scheme: str, *cookies: str) -> bool:
+def sees(served: Served, battle: httpx2.Response, scheme: str, *cookies: str) -> bool:
     """Whether who has these cookies is the owner of a battle."""
     headers = {"X-Forwarded-Proto": scheme, "Cookie": "; ".join(cookies)}
     with client_of(served.url, headers=headers) as client:
         return client.get(f"{BATTLES}/{battle.json()['battle_id']}").is_success
 
 
-def cookie_in(answer: httpx.Response) -> str:
+def cookie_in(answer: httpx2.Response) -> str:
     return answer.headers["set-cookie"].partition(";")[0]
 
 

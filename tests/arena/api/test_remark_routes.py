@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from sqlalchemy import text
 
@@ -59,7 +59,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield stack.enter_context(quick_arena(folder, reasons="before"))
 
 
-def remark(somebody: Visitor, battle_id: str, **values: Any) -> httpx.Response:
+def remark(somebody: Visitor, battle_id: str, **values: Any) -> httpx2.Response:
     return somebody.post(f"/api/v1/battles/{battle_id}/remarks", json=values)
 
 

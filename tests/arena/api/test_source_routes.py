@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.model import MOST_VERSIONS, Source, is_name, origin_of
@@ -81,7 +81,7 @@ def logged(
 
 def embedded(
     served: Served, path: str, key: str, origin: str | None = PAGE, **kwargs: Any
-) -> httpx.Response:
+) -> httpx2.Response:
     """Ask as the script does from a page of an origin."""
     headers = {"Authorization": f"Bearer {key}"} | ({"Origin": origin} if origin else {})
     method = "POST" if "json" in kwargs else "GET"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.applications import Starlette
@@ -230,7 +230,7 @@ class Scene:
             return decided(answer)
 
 
-def decided(answer: httpx.Response) -> str:
+def decided(answer: httpx2.Response) -> str:
     """Read what was decided from an answer, of which the body may have no end."""
     assert answer.status_code < 500, answer.read()
     assert [name for name in answer.headers if name.startswith("access-control")] == []
@@ -368,10 +368,10 @@ def test_no_variant_of_an_address_or_method_opens_a_route(scene: Scene, variant:
 
 
 def varied(
-    client: httpx.Client, scene: Scene, who: str, route: str, variant: str
-) -> httpx.Response:
+    client: httpx2.Client, scene: Scene, who: str, route: str, variant: str
+) -> httpx2.Response:
     """Ask for a variant of a route, without following where it leads."""
-    client.cookies = httpx.Cookies(dict(scene.cookies[who]))  # signing out would clear them
+    client.cookies = httpx2.Cookies(dict(scene.cookies[who]))  # signing out would clear them
     method, path = route.split(" ")
     path = re.sub(r"\{[^}]+\}", "x", path.replace("{battle_id}", scene.battle_id))
     template = VARIANTS.get(variant, "{path}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from arena.domain.model import Model
 from arena.endpoints.chat import request_body
@@ -74,7 +74,7 @@ def _answers() -> dict[str, dict[str, Any]]:
     }
     for name, body in {**asked, NO_KEY: body_of(LocalCase(), stream=True)}.items():
         key = {} if name == NO_KEY else {"Authorization": f"Bearer {model.key}"}
-        answer = httpx.post(url, json=body, headers=key, timeout=60)
+        answer = httpx2.post(url, json=body, headers=key, timeout=60)
         answers[name] = {"status": answer.status_code, "body": answer.text}
     model.close()
     return answers

@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,9 +75,9 @@ def test_any_address_keeps_its_host_its_path_and_its_query(
 ) -> None:
     base = "".join(f"/{segment}" for segment in segments)
     mark = "" if query is None else f"?{query}"
-    url = httpx.URL(url_of(f"https://h{base}{done}{mark}", path))
+    url = httpx2.URL(url_of(f"https://h{base}{done}{mark}", path))
     plain = not any(base.endswith(end) for end in OPERATIONS)
-    assert not plain or url.path == httpx.URL(f"https://h{base}{path}").path
+    assert not plain or url.path == httpx2.URL(f"https://h{base}{path}").path
     assert url.query.decode() == (query or "")
     assert path not in OPERATIONS or url_of(str(url), path) == str(url)
 

@@ -7,8 +7,10 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Self
 
 import pytest
+from typing_extensions import Buffer
 
 from arena.domain.model import Model
 from arena.domain.vote import FailureClass, Finished
@@ -256,16 +258,28 @@ async def test_a_few_interim_responses_come_before_an_answer() -> None:
         await endpoints.aclose()
 
 
-def test_a_line_in_ever_so_many_pieces_takes_time_that_grows_with_its_length() -> None:
-    def seconds(n: int) -> float:
-        decoder = EventDecoder(most=10**9)
-        began = time.perf_counter()
-        for _ in range(n):
-            assert list(decoder.read(b"x")) == []
-        return time.perf_counter() - began
+class Clocked(bytearray):
+    """The beginning of a line whose clock ticks once for each byte that is added or read."""
 
-    short, long = min(seconds(5_000) for _ in range(3)), seconds(100_000)
-    assert long < 20 * short * 5
+    ticks = 0
+
+    def __iadd__(self, more: Buffer) -> Self:
+        self.ticks += len(memoryview(more))
+        return super().__iadd__(more)
+
+    def __bytes__(self) -> bytes:
+        self.ticks += len(self)
+        return bytes(memoryview(self))
+
+
+def test_a_line_in_ever_so_many_pieces_takes_time_that_grows_with_its_length() -> None:
+    decoder = EventDecoder(most=10**9)
+    decoder._begun = line = Clocked()
+    for _ in range(10_000):
+        assert list(decoder.read(b"x")) == []
+    assert (decoder._begun is line, line.ticks) == (True, 10_000)
+    decoder.read(b"\n")
+    assert line.ticks == 20_002, "all of it is read once, when it ends"
 
 
 async def test_a_list_of_models_without_end_or_compressed_is_none() -> None:

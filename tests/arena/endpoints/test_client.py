@@ -4,7 +4,7 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import replace
 
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.model import Model
@@ -167,7 +167,7 @@ async def test_a_whole_answer_brings_its_log_probabilities(
 async def test_a_whole_answer_is_utf_8_whatever_the_header_says() -> None:
     body = '{"choices": [{"message": {"content": "Größe"}}]}'.encode()
     latin = {"content-type": "application/json; charset=iso-8859-1"}
-    speaker = httpx.MockTransport(lambda _: httpx.Response(200, headers=latin, content=body))
+    speaker = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=latin, content=body))
     endpoints = Endpoints({}, transports={"said://": speaker})
     model = Model(id="m", name="M", endpoint="said://here", model="m")
     assert (await endpoints.complete(model, PROMPT)).text == "Größe"

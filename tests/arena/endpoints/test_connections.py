@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.model import Model
@@ -121,7 +121,7 @@ async def test_much_that_comes_at_once_is_read_a_little_at_a_time(
     monkeypatch.setattr(client, "_trust", lambda: trust)
     async with (
         hasty_server(pieces=2000) as url,
-        httpx.AsyncClient(transport=client.Connections(5)) as asking,
+        httpx2.AsyncClient(transport=client.Connections(5)) as asking,
         asking.stream("GET", url) as answer,
     ):
         pieces = [len(piece) async for piece in answer.aiter_raw()]
@@ -151,7 +151,7 @@ async def test_a_private_certificate_authority_is_trusted_if_the_environment_nam
 async def connect_proxy(status: int, reaches: str) -> AsyncIterator[tuple[str, list[str]]]:
     """Answer CONNECT with a status, and tunnel to a server whatever host was asked for."""
     asked: list[str] = []
-    to = httpx.URL(reaches)
+    to = httpx2.URL(reaches)
 
     async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while piece := await reader.read(65_536):

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ ERRORS = {f"{kind}-{name}": one for kind, each in KINDS.items() for name, one in
 
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 def test_the_error_of_a_provider_is_read_as_it_is_described(error: ProviderError) -> None:
-    read = from_response(httpx.Response(error.status), error.text, NOW)
+    read = from_response(httpx2.Response(error.status), error.text, NOW)
     assert read.failure is error.end, read.detail
     assert (read.refuses[:1], read.retry_after_s) == (
         (error.refuses,) if error.refuses else (),
@@ -47,7 +47,7 @@ def test_the_error_of_a_provider_is_read_as_it_is_described(error: ProviderError
 def test_a_time_to_wait_in_a_header_goes_before_that_of_the_body_and_is_a_limit_that_passes() -> (
     None
 ):
-    response = httpx.Response(429, headers={"retry-after": "2"})
+    response = httpx2.Response(429, headers={"retry-after": "2"})
     assert from_response(response, PASSING["gemini"].text, NOW).retry_after_s == 2.0
     spoken = from_response(response, SPENT["openai-inactive"].text, NOW)
     assert spoken.failure is FailureClass.RATE_LIMIT

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.model import Model
@@ -181,7 +181,7 @@ async def test_an_alternative_of_probability_zero_is_left_out() -> None:
     choice = {"message": {"content": "m"}, "logprobs": {"content": [token]}}
     body = json.dumps({"choices": [choice]})
     assert "-Infinity" in body
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, text=body))
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, text=body))
     endpoints = Endpoints({}, transports={"odd://": transport})
     model = Model(id="odd", name="Odd", endpoint="odd://here/v1", model="odd")
     reply = await EndpointJudge(endpoints, model)(ASKED)

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from itertools import pairwise
 
-import httpx
+import httpx2
 import pytest
 import uvloop
 from hypothesis import given
@@ -18,15 +18,15 @@ from arena.errors import EndpointError
 from rating.tables.files import storable
 
 
-def response(chunks: list[bytes]) -> httpx.Response:
+def response(chunks: list[bytes]) -> httpx2.Response:
     async def body() -> AsyncIterator[bytes]:
         for chunk in chunks:
             yield chunk
 
-    return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=body())
+    return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body())
 
 
-async def events(answer: httpx.Response) -> list[str]:
+async def events(answer: httpx2.Response) -> list[str]:
     reading, read = Events(answer, Budgets(), asyncio.Lock()), []
     while batch := await reading.next():
         read += batch
@@ -137,7 +137,7 @@ async def test_a_response_at_its_budget_is_read_and_one_byte_more_is_refused() -
     assert await read_whole(response([b"x" * 12, b"x" * 8]), 20) == "x" * 20
     with pytest.raises(EndpointError, match="response of more than 20 bytes"):
         await read_whole(response([b"x" * 12, b"x" * 9]), 20)
-    headers = httpx.Response(200, headers={"name": "value"})
+    headers = httpx2.Response(200, headers={"name": "value"})
     check_headers(headers, len("name") + len("value"))
     with pytest.raises(EndpointError, match="headers of more than 8 bytes"):
         check_headers(headers, len("name") + len("value") - 1)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.study import HOLD
@@ -136,11 +136,11 @@ def test_the_day_s_dollars_stop_everybody() -> None:
         log.begin(log.limits(dollars_a_day=5.5), ADA)
 
 
-def open_at_once(served: Served, visitors: Sequence[httpx.Cookies], times: int) -> list[int]:
+def open_at_once(served: Served, visitors: Sequence[httpx2.Cookies], times: int) -> list[int]:
     """Open battles from many threads; gives the statuses."""
     codes: list[int] = []
 
-    def click(cookies: httpx.Cookies) -> None:
+    def click(cookies: httpx2.Cookies) -> None:
         with client_of(served.url, cookies=cookies) as client:
             codes.append(client.post("/api/v1/battles", json={"prompt": "Hi"}).status_code)
 

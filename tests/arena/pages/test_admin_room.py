@@ -9,7 +9,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.people import Role
@@ -387,7 +387,7 @@ def test_a_key_is_sent_to_no_other_scheme_host_or_port_and_an_unused_one_nowhere
         settings = {"database": new_sqlite(tmp_path), "roster": file, "keys": keys}
         with serve(secret_key="k" * 32, **settings) as served, as_admin(served) as admin:
 
-            def add(name: str, endpoint: str, key: str = "SHARED") -> httpx.Response:
+            def add(name: str, endpoint: str, key: str = "SHARED") -> httpx2.Response:
                 at = NEW.replace("pocket://local/v1", endpoint).replace('w"', f'{name}"')
                 return admin.post(
                     "/admin/models/add", data={"roster": f'{at}api_key_env = "{key}"'}

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
-import httpx
+import httpx2
 import pyarrow.parquet
 import pytest
 from starlette.requests import Request
@@ -229,7 +229,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def until_made(ada: Visitor, path: str) -> httpx.Response:
+def until_made(ada: Visitor, path: str) -> httpx2.Response:
     """Read a page until its boards are made: the machine decides how long that takes."""
     while "being worked out" in (answer := ada.get(path)).text:
         time.sleep(0.05)

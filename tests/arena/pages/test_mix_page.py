@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx2
 import pytest
 from sqlalchemy import text as sql
 
@@ -216,7 +216,7 @@ def test_models_and_policies_that_are_not_there(ada: Visitor) -> None:
     assert ada.get("/mix/").status_code == 308
 
 
-def until_known(ada: Visitor, path: str) -> httpx.Response:
+def until_known(ada: Visitor, path: str) -> httpx2.Response:
     for _ in range(30):
         answer = ada.get(path)
         if "being worked out" not in answer.text:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import duckdb
-import httpx
+import httpx2
 import pytest
 
 from arena.domain.vote import Voter
@@ -24,7 +24,7 @@ def clock() -> list[timedelta]:
 
 
 @pytest.fixture
-def client(make_board: MakeBoard, clock: list[timedelta]) -> Iterator[httpx.Client]:
+def client(make_board: MakeBoard, clock: list[timedelta]) -> Iterator[httpx2.Client]:
     with parts_of(make_board()) as parts:
         parts.store.register(MODELS, NOW)
         parts.store.open_battle(replace(new_battle("b1", Voter("ann")), prompt="Asked by ann"))
@@ -34,7 +34,7 @@ def client(make_board: MakeBoard, clock: list[timedelta]) -> Iterator[httpx.Clie
 
 
 @pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
-def test_each_page_is_served_as_html(client: httpx.Client, path: str) -> None:
+def test_each_page_is_served_as_html(client: httpx2.Client, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -43,12 +43,12 @@ def test_each_page_is_served_as_html(client: httpx.Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
-def test_a_trailing_slash_leads_to_the_page(client: httpx.Client, path: str) -> None:
+def test_a_trailing_slash_leads_to_the_page(client: httpx2.Client, path: str) -> None:
     answer = client.get(path + "/")
     assert (answer.status_code, answer.headers["Location"]) == (308, path)
 
 
-def test_the_stylesheet_is_served(client: httpx.Client) -> None:
+def test_the_stylesheet_is_served(client: httpx2.Client) -> None:
     answer = client.get("/look/pages.css")
     assert answer.headers["Content-Type"] == "text/css; charset=utf-8"
     assert "prefers-color-scheme: dark" in answer.text
@@ -56,7 +56,7 @@ def test_the_stylesheet_is_served(client: httpx.Client) -> None:
 
 
 @pytest.mark.slow
-def test_the_font_of_formulas_is_served_and_stays_a_day(client: httpx.Client) -> None:
+def test_the_font_of_formulas_is_served_and_stays_a_day(client: httpx2.Client) -> None:
     answer = client.get("/look/maths.woff2", timeout=60)
     assert (answer.headers["Content-Type"], answer.content[:4]) == ("font/woff2", b"wOF2")
     assert "max-age=86400" in answer.headers["Cache-Control"]
@@ -66,7 +66,7 @@ def test_the_font_of_formulas_is_served_and_stays_a_day(client: httpx.Client) ->
 @pytest.mark.parametrize(
     "path", ["/leaderboard", "/value", "/method", "/look/pages.css", "/look/rendered.css"]
 )
-def test_an_unchanged_page_is_not_sent_twice(client: httpx.Client, path: str) -> None:
+def test_an_unchanged_page_is_not_sent_twice(client: httpx2.Client, path: str) -> None:
     first = client.get(path)
     again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
     for_one = "" if path.startswith("/look/") else "private, "
@@ -75,7 +75,7 @@ def test_an_unchanged_page_is_not_sent_twice(client: httpx.Client, path: str) ->
 
 
 def test_a_page_is_sent_anew_when_its_age_reads_otherwise(
-    client: httpx.Client, clock: list[timedelta]
+    client: httpx2.Client, clock: list[timedelta]
 ) -> None:
     tag = client.get("/leaderboard").headers["ETag"]
     clock[0] = timedelta(minutes=3)
@@ -85,7 +85,7 @@ def test_a_page_is_sent_anew_when_its_age_reads_otherwise(
 
 
 def test_ratings_are_downloaded_with_how_they_were_made(
-    client: httpx.Client, tmp_path: Path
+    client: httpx2.Client, tmp_path: Path
 ) -> None:
     answers = {ending: client.get(f"/leaderboard.{ending}") for ending in DOWNLOADS}
     for ending, answer in answers.items():
@@ -109,7 +109,7 @@ def test_ratings_are_downloaded_with_how_they_were_made(
         assert (first["price_per_1000"], first["board_votes"]) == (0.41, 2184)
 
 
-def test_there_is_no_file_of_no_ratings(client: httpx.Client) -> None:
+def test_there_is_no_file_of_no_ratings(client: httpx2.Client) -> None:
     for address in (
         "/leaderboard.csv?policy=none",
         "/leaderboard.json?policy=%00",
@@ -137,7 +137,7 @@ def test_there_is_no_file_of_no_ratings(client: httpx.Client) -> None:
     ],
 )
 def test_standings_are_sorted_and_searched_by_address(
-    client: httpx.Client, query: str, names: list[str]
+    client: httpx2.Client, query: str, names: list[str]
 ) -> None:
     answer = client.get(f"/leaderboard?{query}")
     standings = answer.text.partition("<tbody>")[2].partition("</tbody>")[0]
@@ -149,7 +149,7 @@ def test_standings_are_sorted_and_searched_by_address(
     assert "set-cookie" not in answer.headers
 
 
-def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx.Client) -> None:
+def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx2.Client) -> None:
     mine = client.get("/votes", headers={"Cookie": "voter=ann"})
     assert "Asked by ann" in mine.text
     assert mine.headers["Cache-Control"] == "private, no-store"
