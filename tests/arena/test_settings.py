@@ -183,6 +183,15 @@ def test_a_misspelt_setting_is_refused_with_its_right_name(
         read_settings()
 
 
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Docker compose passes such a one where a file of settings lacks it."""
+    before = read_settings()
+    for name in Settings.model_fields:
+        monkeypatch.setenv(f"ARENA_{name.upper()}", "")
+    monkeypatch.setenv("ARENA_SECRET_KEY_FILE", "")
+    assert read_settings() == before
+
+
 def test_variables_that_kubernetes_sets_for_a_service_are_no_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
