@@ -57,6 +57,7 @@ class Settings(BaseSettings):
         extra="ignore",
         frozen=True,
         allow_inf_nan=False,
+        str_strip_whitespace=True,
     )
 
     host: str = "127.0.0.1"

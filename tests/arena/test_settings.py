@@ -192,6 +192,18 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
     assert read_settings() == before
 
 
+def test_blanks_and_line_breaks_around_a_value_are_no_part_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Secrets of Kubernetes often end in a line break."""
+    monkeypatch.setenv("ARENA_OIDC_CLIENT_SECRET", " hush\n")
+    monkeypatch.setenv("ARENA_DATABASE", "sqlite:///a.db\r\n")
+    secret = read_settings().oidc_client_secret
+    assert secret is not None
+    assert secret.get_secret_value() == "hush"
+    assert read_settings().database == "sqlite:///a.db"
+
+
 def test_variables_that_kubernetes_sets_for_a_service_are_no_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 from arena.api.routes import FRESH_S
-from arena.errors import PoolingError
+from arena.errors import PoolingError, StoreError
 from arena.store.store import Store
 from tests.command import invoke
 from tests.deploy.tools import needs_pgbouncer, pooled
@@ -78,3 +78,12 @@ def test_an_arena_is_not_ready_once_its_pooler_pools_transactions(
                 answer = ada.get("/health/ready")
     assert answer.status_code == 503
     assert "needs session pooling" in answer.json()["detail"]
+
+
+def test_the_certificate_of_a_database_is_checked_as_the_url_asks(direct: str) -> None:
+    certificate = Path(__file__).parents[1] / "arena" / "endpoints" / "localhost.pem"
+    with pooled(direct, "session", certificate=certificate) as url:
+        Store(f"{url}?sslmode=verify-full&sslrootcert={certificate}").close()
+        for options in ("sslmode=verify-full&sslrootcert=system", "sslmode=disable"):
+            with pytest.raises(StoreError, match="SSL"):
+                Store(f"{url}?{options}")

@@ -104,8 +104,13 @@ def proxied(folder: Path, *replicas: str, changes: Mapping[str, str] = {}) -> It
 
 
 @contextmanager
-def pooled(database: str, mode: str, port: int | None = None) -> Iterator[str]:
-    """Run PgBouncer, which pools what its mode says, before a database; gives the URL there."""
+def pooled(
+    database: str, mode: str, port: int | None = None, certificate: Path | None = None
+) -> Iterator[str]:
+    """Run PgBouncer, which pools what its mode says, before a database; gives the URL there.
+
+    With a certificate, and its key in the same file, it takes connections over TLS alone.
+    """
     assert PGBOUNCER
     url = make_url(database)
     folder = Path(str(url.query["host"]))
@@ -115,6 +120,11 @@ def pooled(database: str, mode: str, port: int | None = None) -> Iterator[str]:
         f"[databases]\n* = host={folder} user={url.username}\n[pgbouncer]\nauth_type = any\n"
         f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\npool_mode = {mode}\n"
     )
+    if certificate:
+        shutil.copyfile(certificate, copy := folder / "pgbouncer.pem")
+        with file.open("a") as settings:
+            settings.write(f"client_tls_sslmode = require\nclient_tls_cert_file = {copy}\n")
+            settings.write(f"client_tls_key_file = {copy}\n")
     owner = folder.stat().st_uid if os.geteuid() == 0 else None  # it refuses to run as root
     with subprocess.Popen([PGBOUNCER, "--quiet", file], user=owner) as pooler:
         try:
