@@ -5,6 +5,7 @@
     ArenaError
     ├── SettingsError           the roster, the environment or an option is wrong
     ├── StoreError              the database cannot be used
+    │   ├── PoolingError        ... because a pooler gives each transaction another session
     │   ├── SchemaError         ... because its schema is not the one of this version
     │   └── BrokenRecordError   ... because its votes are not as they were recorded
     ├── UnknownPersonError      the arena knows nobody of this name or id
@@ -48,6 +49,16 @@ class SettingsError(ArenaError):
 
 class StoreError(ArenaError):
     """The database cannot be opened, read or written."""
+
+
+class PoolingError(StoreError):
+    """A pooler gives each transaction another session of PostgreSQL."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database is reached through a pooler that pools transactions, and the arena "
+            "needs session pooling: set pool_mode = session (PgBouncer), or connect without it."
+        )
 
 
 class SchemaError(StoreError):

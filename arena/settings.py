@@ -48,163 +48,176 @@ HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?"
 class Settings(BaseSettings):
     """Every setting, also as ``ARENA_<NAME>`` in the environment.
 
-    Attributes
-    ----------
-    roster : Path or None
-        File of models; None plays with the embedded toys.
-    keys : Path or None
-        File of API keys, read again when it changes, before those of the environment.
-    secret_key : SecretStr or None
-        Signs visitors' cookies; None makes a new one at each start.
-    language : Language
-        Of the pages for browsers that ask for none that there is.
-    page : bool
-        Whether the battle page is served beside the API.
-    show_battles : bool
-        Whether visitors can read the battles behind the board's numbers, once voted on.
-    card : Path or None
-        TOML of the operator's statements on the evaluation: see `read_statements`.
-    safety : Path or None
-        JSON that `arena safety` wrote, or a folder of such files: shown at ``/value``.
-    newcomers : Path or None
-        JSON that `arena cold-start` wrote, or a folder of such files: shown on the leaderboard.
-    study : Path or None
-        Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
-    keep_words_days, keep_unvoted_days : int or None
-        Days after which the words of battles go, and battles without a vote; None keeps them.
-    vote_within_hours : int
-        Hours after which a battle without a vote expires, counted from its last request to models.
-    gold : Path or None
-        Pairs of recorded answers of which one is right, for gold battles; None plays none.
-    instructions : Path or None
-        Prompts with instructions that can be checked, in IFEval's form; None checks nothing.
-    gold_share : float
-        Of the battles that begin, at most this share are gold battles.
-    reasons : WhenAsked
-        When the page asks why: after it shows the names, before, or never.
-    exploration : float
-        Share of the draws that every sampler but the uniform one gives to all pairs alike.
-    race : str
-        Ids of two models, with a comma between, of which the sampler ``race`` is to tell.
-    running_battles : int
-        Answered at a time in one process; each may hold two of its connections to endpoints.
-    raters_per_address, new_raters_per_address_hour : int
-        Of one study: at a time, and who begin in an hour; see `arena.guard.limits.Raters`.
-    max_response_bytes, max_numbers_bytes, max_line_bytes : int
-        Most that an endpoint may send: see `arena.endpoints.sse.Budgets`.
-    max_response_header_bytes, max_reasoning_chars : int
-        See there.
-    max_dollars_per_day : float or None
-        Spent on answers in any 24 hours; None sets no limit.
-    cost_per_voter_day : float or None
-        Dollars that answers to one voter may cost in any 24 hours; None sets no limit.
-    hosts : str
-        Names, separated by commas, by which visitors call the arena; empty if only by address.
-    trusted_proxies : str
-        Addresses or networks, separated by commas, whose forwarded headers are believed.
-    metrics_port : int or None
-        Port of the figures for Prometheus; None serves none.
-    members_only : bool
-        Whether only users, invited or signed in, may come in.
-    session_days : int
-        Days after which users have to sign in again.
-    user_header : str
-        Header in which a trusted proxy names who has logged in there; empty if none does.
-    oidc_issuer : str or None
-        Address of a provider of OpenID Connect; with `oidc_client_id` people sign in there.
-    oidc_trust_mail : bool
-        Whether addresses of mail count that the provider does not mark as verified.
-    oidc_domains, oidc_groups, oidc_admin_groups : str
-        Domains of mail and groups whose accounts may enter, and groups of admins, separated by
-        commas.
-    admins, researchers : str
-        Who has that role at the least, separated by commas: the names that the proxy gives, or
-        addresses of mail that the provider has verified.
+    What each means is written below it: ``docs/reference/settings.md`` is made of that.
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="ARENA_", extra="ignore", frozen=True, allow_inf_nan=False
+        env_prefix="ARENA_",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        allow_inf_nan=False,
+        str_strip_whitespace=True,
     )
 
     host: str = "127.0.0.1"
-    language: Language = Language.EN
+    """Address to listen on; `0.0.0.0` for IPv4, `::` for IPv4 and IPv6."""
     port: int = Field(7860, ge=0, le=65535)
+    """Port; 0 chooses a free one."""
     hosts: str = ""
+    """Host names by which visitors call the arena, separated by commas, without port."""
     database: str = "sqlite:///arena.db"
-    roster: Path | None = None
-    keys: Path | None = None
-    card: Path | None = None
-    cards: Path | None = None
-    safety: Path | None = None
-    newcomers: Path | None = None
+    """URL of the database: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`."""
     secret_key: SecretStr | None = None
-    page: bool = True
-    show_battles: bool = True
-    study: Path | None = None
-    keep_words_days: int | None = Field(None, ge=2, le=36_500)
-    keep_unvoted_days: int | None = Field(None, ge=2, le=36_500)
-    vote_within_hours: int = Field(VOTE_WITHIN // timedelta(hours=1), ge=1, le=8760)
-    pacing: Pacing = Pacing.PACED
-    reasons: WhenAsked = WhenAsked.AFTER
-    sampler: Sampler = Sampler.UNIFORM
-    gold: Path | None = None
-    instructions: Path | None = None
-    gold_share: float = Field(0.03, ge=0, le=0.05)
-    exploration: float = Field(0.1, gt=0, le=1)
-    race: str = ""
-    listed_after: int = Field(LISTED_AFTER, ge=0, le=MOST)
-    characters_per_s: float = Field(150.0, gt=0, le=MOST)
-    pace_pool: PacePool = PacePool.PAIR
-    prior_delay_s: float = Field(1.0, ge=0, le=DAY_S)
-    prior_characters_per_s: float | None = Field(None, gt=0, le=MOST)
-    max_prompt_chars: int = Field(20_000, gt=0, le=MOST)
-    max_answer_chars: int = Field(40_000, gt=0, le=MOST)
-    first_token_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
-    idle_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
-    answer_timeout_s: float = Field(180.0, gt=0, le=DAY_S)
-    max_response_bytes: int = Field(4_194_304, gt=0, le=MOST)
-    max_numbers_bytes: int = Field(67_108_864, gt=0, le=MOST)
-    max_line_bytes: int = Field(262_144, gt=0, le=MOST)
-    max_response_header_bytes: int = Field(65_536, gt=0, le=MOST)
-    max_reasoning_chars: int = Field(200_000, gt=0, le=MOST)
-    battles_per_voter_hour: int = Field(500, gt=0, le=MOST)
-    battles_per_address_hour: int = Field(2000, gt=0, le=MOST)
-    running_per_voter: int = Field(3, gt=0, le=MOST)
-    running_per_address: int = Field(30, gt=0, le=MOST)
-    running_battles: int = Field(400, gt=0, le=500)
-    streams_per_voter: int = Field(5, gt=0, le=MOST)
-    streams_per_address: int = Field(50, gt=0, le=MOST)
-    streams: int = Field(500, gt=0, le=MOST)
-    raters_per_address: int = Field(40, gt=0, le=MOST)
-    new_raters_per_address_hour: int = Field(120, gt=0, le=MOST)
-    max_dollars_per_day: float | None = Field(None, gt=0, le=MOST)
-    cost_per_voter_day: float | None = Field(None, gt=0, le=MOST)
-    trusted_proxies: str = ""
-    max_body_bytes: int = Field(1_048_576, gt=0, le=MOST)
-    max_header_bytes: int = Field(32_768, gt=0, le=MOST)
-    header_timeout_s: float = Field(10.0, gt=0, le=DAY_S)
-    body_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
-    unread_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
-    connections: int = Field(1000, gt=0, le=MOST)
-    connections_per_address: int = Field(125, gt=0, le=MOST)
+    """Signs cookies; without it visitors are new people after a restart."""
     lock_timeout_s: float = Field(15.0, gt=0, le=DAY_S)
+    """Longest wait for other writers; then the answer is 503, and nothing is saved."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe messages in the log."""
     metrics_host: str = "127.0.0.1"
+    """Address on which metrics for Prometheus are served."""
     metrics_port: int | None = Field(None, ge=1, le=65535)
+    """Port of the metrics; without it none are served."""
     shutdown_grace_s: float = Field(10.0, ge=0, le=DAY_S)
+    """Time for running battles after SIGTERM or SIGINT."""
+    trusted_proxies: str = ""
+    """Addresses or networks of your proxies, separated by commas."""
     members_only: bool = False
-    session_days: int = Field(365, ge=1, le=400)
-    user_header: str = Field("", pattern="^[A-Za-z0-9-]*$")
-    oidc_issuer: str | None = Field(None, pattern="^https?://[^ ]+$")
-    oidc_client_id: str | None = None
-    oidc_client_secret: SecretStr | None = None
-    oidc_name: str = "OpenID"
-    oidc_trust_mail: bool = False
-    oidc_domains: str = ""
-    oidc_groups: str = ""
-    oidc_admin_groups: str = ""
+    """Only users, invited or signed in, may enter."""
     admins: str = ""
+    """Administrators, separated by commas: names from the proxy, or verified email addresses."""
     researchers: str = ""
+    """Researchers, in the same form."""
+    session_days: int = Field(365, ge=1, le=400)
+    """Days until users must sign in again."""
+    user_header: str = Field("", pattern="^[A-Za-z0-9-]*$")
+    """Header with the user's name from a trusted proxy, such as `Remote-User`."""
+    oidc_issuer: str | None = Field(None, pattern="^https?://[^ ]+$")
+    """URL of an OpenID Connect provider."""
+    oidc_client_id: str | None = None
+    """Client id of the arena at the provider."""
+    oidc_client_secret: SecretStr | None = None
+    """Client secret, if the provider gave one."""
+    oidc_name: str = "OpenID"
+    """Label of the button that signs in."""
+    oidc_trust_mail: bool = False
+    """Accept unverified email addresses; Entra ID marks none as verified."""
+    oidc_domains: str = ""
+    """Email domains that may enter, separated by commas."""
+    oidc_groups: str = ""
+    """Groups that may enter, from the claim `groups` or `roles`."""
+    oidc_admin_groups: str = ""
+    """Groups whose members are administrators."""
+    roster: Path | None = None
+    """Roster file; without one the models in the database are used, else toys."""
+    keys: Path | None = None
+    """File of `NAME=VALUE` lines with API keys; overrides the environment."""
+    sampler: Sampler = Sampler.UNIFORM
+    """Rule that draws the two models of a battle."""
+    exploration: float = Field(0.1, gt=0, le=1)
+    """Share of draws in which all pairs are equally likely."""
+    race: str = ""
+    """Ids of the two models of the sampler `race`, such as `basalt,quartz`."""
+    pacing: Pacing = Pacing.PACED
+    """Pace at which both answers appear."""
+    characters_per_s: float = Field(150.0, gt=0, le=MOST)
+    """Fastest pace, in characters per second."""
+    pace_pool: PacePool = PacePool.PAIR
+    """Models whose answers decide the pace."""
+    prior_delay_s: float = Field(1.0, ge=0, le=DAY_S)
+    """Assumed delay of a model without answers."""
+    prior_characters_per_s: float | None = Field(None, gt=0, le=MOST)
+    """Assumed speed of a model without answers; without it, the fastest pace."""
+    first_token_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
+    """Longest wait for the first token, reasoning included."""
+    idle_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
+    """Longest silence within an answer."""
+    answer_timeout_s: float = Field(180.0, gt=0, le=DAY_S)
+    """Longest time of an answer."""
+    max_response_bytes: int = Field(4_194_304, gt=0, le=MOST)
+    """Largest response of an endpoint."""
+    max_numbers_bytes: int = Field(67_108_864, gt=0, le=MOST)
+    """Largest embeddings, or reply of a judge with log-probabilities."""
+    max_line_bytes: int = Field(262_144, gt=0, le=MOST)
+    """Largest line or event of an endpoint's stream."""
+    max_response_header_bytes: int = Field(65_536, gt=0, le=MOST)
+    """Largest headers of an endpoint's response, together."""
+    max_reasoning_chars: int = Field(200_000, gt=0, le=MOST)
+    """Most characters of reasoning in an answer."""
+    page: bool = True
+    """Serve the battle page besides the API."""
+    language: Language = Language.EN
+    """Language for browsers that ask for neither."""
+    show_battles: bool = True
+    """Visitors can read battles with a vote, without the voter."""
+    reasons: WhenAsked = WhenAsked.AFTER
+    """When the page asks for reasons: before or after it shows the names, or never."""
+    vote_within_hours: int = Field(VOTE_WITHIN // timedelta(hours=1), ge=1, le=8760)
+    """Hours after which a battle without a vote closes."""
+    listed_after: int = Field(LISTED_AFTER, ge=0, le=MOST)
+    """Counted votes below which a model is "provisional"; 50 votes give ±100 points at best."""
+    gold: Path | None = None
+    """File of gold battles."""
+    gold_share: float = Field(0.03, ge=0, le=0.05)
+    """Largest share of gold battles."""
+    instructions: Path | None = None
+    """File of prompts with checkable instructions."""
+    card: Path | None = None
+    """TOML file of statements on the evaluation card at `/evaluation`."""
+    cards: Path | None = None
+    """Folder of probe reports (JSON), shown at `/cards`."""
+    safety: Path | None = None
+    """File or folder of `arena safety --out`, shown at `/value`."""
+    newcomers: Path | None = None
+    """Cold-start ratings, a JSON file or a folder, shown until 30 votes rate the model."""
+    study: Path | None = None
+    """`report.html` of `arena study judge`, shown at `/study`."""
+    keep_words_days: int | None = Field(None, ge=2, le=36_500)
+    """Days after which texts of battles are erased; votes stay."""
+    keep_unvoted_days: int | None = Field(None, ge=2, le=36_500)
+    """Days after which battles without a vote are deleted."""
+    max_dollars_per_day: float | None = Field(None, gt=0, le=MOST)
+    """No new battles once the answers of the last 24 hours cost this many dollars."""
+    cost_per_voter_day: float | None = Field(None, gt=0, le=MOST)
+    """The same for the answers to one voter."""
+    max_prompt_chars: int = Field(20_000, gt=0, le=MOST)
+    """Longest prompt."""
+    max_answer_chars: int = Field(40_000, gt=0, le=MOST)
+    """Longest answer; the rest is cut."""
+    battles_per_voter_hour: int = Field(500, gt=0, le=MOST)
+    """Battles per visitor and hour."""
+    battles_per_address_hour: int = Field(2000, gt=0, le=MOST)
+    """Battles per address and hour."""
+    running_per_voter: int = Field(3, gt=0, le=MOST)
+    """Running battles per visitor."""
+    running_per_address: int = Field(30, gt=0, le=MOST)
+    """Running battles per address."""
+    running_battles: int = Field(400, gt=0, le=500)
+    """Running battles of all visitors."""
+    streams_per_voter: int = Field(5, gt=0, le=MOST)
+    """Open streams per visitor."""
+    streams_per_address: int = Field(50, gt=0, le=MOST)
+    """Open streams per address."""
+    streams: int = Field(500, gt=0, le=MOST)
+    """Open streams of all visitors."""
+    raters_per_address: int = Field(40, gt=0, le=MOST)
+    """Raters of a study at a time per address."""
+    new_raters_per_address_hour: int = Field(120, gt=0, le=MOST)
+    """New raters of a study per address and hour."""
+    connections: int = Field(1000, gt=0, le=MOST)
+    """Client connections; idle and slow ones make room, else 503."""
+    connections_per_address: int = Field(125, gt=0, le=MOST)
+    """Client connections per address; a trusted proxy may use all."""
+    max_body_bytes: int = Field(1_048_576, gt=0, le=MOST)
+    """Largest body of a request."""
+    max_header_bytes: int = Field(32_768, gt=0, le=MOST)
+    """Largest address and headers of a request, together."""
+    header_timeout_s: float = Field(10.0, gt=0, le=DAY_S)
+    """Time to send the headers."""
+    body_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
+    """Time to send the body."""
+    unread_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
+    """Time without reading a response that is ready; then the connection closes."""
 
     @field_validator("trusted_proxies")
     @classmethod

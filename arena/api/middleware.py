@@ -36,6 +36,7 @@ from arena.errors import (
     NotReadyError,
     PausedSourceError,
     PlayError,
+    PoolingError,
     RatingRefusedError,
     SentBeforeError,
     StoreError,
@@ -195,6 +196,8 @@ async def _arena_error(request: Request, error: Exception) -> JSONResponse:
             answer.headers["Retry-After"] = str(error.wait_s(datetime.now(UTC)))
         return answer
     logger.error("%s", error)
+    if isinstance(error, PoolingError):  # of readiness: whoever deploys the arena reads it
+        return _problem(status, title, str(error), language)
     return _problem(status, title, NOT_SAVED if status == 503 else FAULT, language)
 
 

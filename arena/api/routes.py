@@ -204,11 +204,13 @@ def public_router(parts: Parts) -> APIRouter:
         """Read the evaluation card: what is asked, how, what comes out, how it may be read."""
         return parts.card.read()
 
+    @router.head("/health/live", dependencies=[PROBES], include_in_schema=False)
     @router.get("/health/live", tags=["health"], dependencies=[PROBES])
     def live() -> dict[str, str]:
         """Say that the process answers."""
         return {"status": "live"}
 
+    @router.head("/health/ready", dependencies=[PROBES], include_in_schema=False)
     @router.get("/health/ready", tags=["health"], dependencies=[PROBES], responses=responses(503))
     async def ready() -> dict[str, str]:
         """Say that battles and votes are taken, and that the database takes a write."""

@@ -36,6 +36,8 @@ MOST_BYTES = 1_000_000
 """Of one response of a provider's."""
 GROUPS = ("groups", "roles")
 """Claims that name the groups of an account; the second has the application roles of Entra ID."""
+BASIC, POST = "client_secret_basic", "client_secret_post"
+"""How the secret is sent: as the standard has it if not said otherwise, and in the body."""
 UNREADABLE = "what it sends cannot be read as OpenID Connect."
 
 
@@ -126,9 +128,13 @@ class _OpenId:
         return account, str(name), role
 
     async def _claims(self, request: Request) -> dict[str, Any]:
+        metadata = await self._client.load_server_metadata()
+        takes = metadata.get("token_endpoint_auth_methods_supported") or BASIC
+        if self.provider.client_secret and BASIC not in takes and POST in takes:
+            self._client.client_kwargs["token_endpoint_auth_method"] = POST
         token = await self._client.authorize_access_token(request)
         claims: dict[str, Any] = token.get("userinfo") or {}
-        if "userinfo_endpoint" in await self._client.load_server_metadata():
+        if "userinfo_endpoint" in metadata:
             more = await self._client.userinfo(token=token)
             claims |= more if more.get("sub") == claims.get("sub") else {}
         return claims
@@ -142,12 +148,16 @@ def _as_list(value: object) -> list[object]:
 def _refusals() -> Iterator[None]:
     """Refuse whatever goes wrong at a provider, in its words where it has any."""
     from authlib.common.errors import AuthlibBaseError  # most arenas have no provider
+    from authlib.integrations.base_client import MismatchingStateError
     from joserfc.errors import JoseError
 
     try:
         yield
     except TimeoutError as error:
         msg = f"it took longer than {ALL_S:g} s."
+        raise ProviderError(msg) from error
+    except MismatchingStateError as error:
+        msg = "it was asked again in another tab since. Begin again."
         raise ProviderError(msg) from error
     except (AuthlibBaseError, JoseError, HTTPError, ValueError, RuntimeError) as error:
         raise ProviderError(str(error)[:300] or type(error).__name__) from error

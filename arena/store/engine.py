@@ -21,6 +21,7 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import quote
 
 from alembic import command
 from alembic.config import Config
@@ -41,7 +42,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlmodel import Session
 
-from arena.errors import SchemaError, StoreError
+from arena.errors import PoolingError, SchemaError, StoreError
 from arena.store.tables import ChainRow, Table
 from rating.tables.files import require_file
 
@@ -200,27 +201,69 @@ def _prepare_postgresql(lock_timeout_s: float, connection: Any, _record: object)
     connection.commit()
 
 
+def require_sessions(engine: Engine) -> None:
+    """Make sure that PostgreSQL gives each connection a session of its own.
+
+    A lease is a lock of a session, and notifications reach one. A pooler of transactions lends a
+    session that is idle: here to the second connection the one that the first has locked with, or
+    to the first, while the second is in a transaction, another one than it has locked with.
+
+    Raises
+    ------
+    PoolingError
+        If the two connections share a session, or the first has lost its own.
+    """
+    if engine.dialect.name != "postgresql":
+        return
+    key = secrets.randbits(63)
+    at_once = engine.execution_options(isolation_level="AUTOCOMMIT")
+    with at_once.connect() as first, engine.connect() as second:
+        first.execute(select(func.pg_advisory_lock(key)))
+        is_shared = second.scalar(select(func.pg_try_advisory_xact_lock(key)))
+        is_own = first.scalar(select(func.pg_advisory_unlock(key)))
+    if is_shared or not is_own:
+        raise PoolingError
+
+
 def _open_sqlite(url: URL, lock_timeout_s: float) -> Engine:
     path = sqlite_file(url)
     if not path.absolute().parent.is_dir():
         msg = f"Cannot open {str(path)!r}: its folder does not exist. Make the folder first."
         raise StoreError(msg)
     engine = create_engine(url, connect_args={"timeout": lock_timeout_s})
-    event.listen(engine, "do_connect", partial(_make_private, url))
+    event.listen(engine, "do_connect", partial(_locate, url))
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", partial(_begin_sqlite, lock_timeout_s))
     return engine
 
 
-def _make_private(url: URL, *_: object) -> None:
+def _is_read_only(file: Path) -> bool:
+    """Whether a SQLite file exists to which this process cannot write, or not beside it."""
+    return file.is_file() and not all(
+        os.access(path, os.W_OK) for path in (file, file.absolute().parent)
+    )
+
+
+def _locate(url: URL, _dialect: object, _record: object, words: list[str], options: Any) -> None:
     """Make a new file before SQLite does, which would let everybody read it.
 
-    A file that is there is not opened: closing it again would drop SQLite's locks on it.
+    A file that is there is not opened: closing it again would drop SQLite's locks on it. Where it
+    is read-only, and no log beside it says that others write to it, SQLite is to take it for
+    immutable: it would make files beside it otherwise.
     """
     if "mode=" in str(url):  # the URL says itself whether a file may be made
         return
-    with suppress(OSError):  # it is there, or SQLite will give the reason it cannot be
-        os.close(os.open(sqlite_file(url), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    file = sqlite_file(url)
+    if _is_read_only(file) and not file.with_name(f"{file.name}-wal").exists():
+        words[0], options["uri"] = f"file:{quote(str(file.absolute()))}?immutable=1", True
+        return
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        msg = f"Cannot make {str(file)!r}: {error.strerror}. Name a folder that can be written to."
+        raise StoreError(msg) from error
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -256,11 +299,19 @@ def _begin_sqlite(lock_timeout_s: float, connection: Connection) -> None:
     if connection.info.get(WAIT_S) != wait_s:
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * wait_s}")
         connection.info[WAIT_S] = wait_s
+    if _is_read_only(file := sqlite_file(connection.engine.url)):
+        msg = (
+            f"The database {str(file)!r} is read-only: the arena writes to it and to its folder. "
+            "Give both to the user who runs the arena, or write to a copy."
+        )
+        raise StoreError(msg)
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def migrate(engine: Engine, name: str | None = None) -> None:
     """Give the database this version's schema: new, or by the migrations that it lacks.
+
+    A SQLite file that is read-only must have it: whoever only reads goes on with that.
 
     Parameters
     ----------
@@ -275,6 +326,10 @@ def migrate(engine: Engine, name: str | None = None) -> None:
         If it cannot be read or written.
     """
     name = name or shown(engine)
+    if engine.dialect.name == "sqlite" and _is_read_only(sqlite_file(engine.url)):
+        with named(f"read the database {name}"), Session(snapshot(engine)) as session:
+            _require_schema(session, name)
+        return
     with named(f"use the database {name}"), engine.begin() as connection:
         alone(connection)
         _upgrade(connection, name)

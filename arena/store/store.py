@@ -21,8 +21,10 @@ from arena.store.engine import (
     clear_space,
     describe,
     migrate,
+    named,
     open_engine,
     reading_existing,
+    require_sessions,
     shown,
     snapshot,
     sqlite_file,
@@ -115,6 +117,8 @@ class Store:
     def __init__(self, url: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
         self.engine: Engine = open_engine(url, lock_timeout_s)
         try:
+            with named(f"use the database {shown(self.engine)}"):
+                require_sessions(self.engine)
             migrate(self.engine)
         except StoreError:
             self.engine.dispose()
@@ -161,6 +165,8 @@ class Store:
 
     def check(self) -> None:
         """Raise `StoreError` unless the database takes a write; nothing in it grows."""
+        with self._under_way(), _named(self.engine):
+            require_sessions(self.engine)
         with self.writing(CHECK_S) as session:
             if self._file:
                 n = session.scalar(text("PRAGMA user_version")) or 0

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -734,6 +735,61 @@ def dripping(environ: dict[str, Any], start: Callable[..., Any]) -> Iterator[byt
     for _ in range(20):
         time.sleep(0.1)
         yield b" "
+
+
+@pytest.mark.parametrize("ahead_s", [-60, 60])
+def test_a_provider_whose_clock_is_a_minute_off_lets_people_in(
+    with_provider: Served, monkeypatch: pytest.MonkeyPatch, ahead_s: float
+) -> None:
+    clock = SimpleNamespace(time=lambda: time.time() + ahead_s)
+    monkeypatch.setattr("authlib.oidc.core.grants.util.time", clock)
+    with with_provider.visitor() as ada:
+        assert sign_in(ada, "ada").headers["location"] == "/votes"
+
+
+def test_a_sign_in_that_begins_at_one_replica_ends_at_another(
+    with_provider: Served, provider: str, tmp_path: Path
+) -> None:
+    other = quick_arena(tmp_path, database=with_provider.database, **of_provider(provider))
+    with with_provider.visitor() as ada, other as replica:
+        back = way_back(ada.post("/sign-in/openid", data={"to": "/votes"}), "ada")
+        with client_of(replica.url, cookies=ada.client.cookies) as client:
+            assert client.get(back).headers["location"] == "/votes"
+
+
+def test_a_sign_in_that_was_begun_again_in_another_tab_says_so(with_provider: Served) -> None:
+    with with_provider.visitor() as ada:
+        first, second = (ada.post("/sign-in/openid") for _ in range(2))
+        answer = ada.get(way_back(first, "ada"))
+        assert answer.status_code == 403
+        assert "it was asked again in another tab since. Begin again." in answer.text
+        assert ada.get(way_back(second, "ada")).status_code == 303
+
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+def test_the_secret_is_sent_as_the_provider_takes_it(tmp_path: Path, method: str) -> None:
+    """By a provider that names the way, and refuses the other."""
+    sound = oidc_provider_mock.app(user_claims=(User(sub="ada"),))
+    takes = json.dumps({"token_endpoint_auth_methods_supported": [method]}).encode()
+
+    def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        in_a_header = "HTTP_AUTHORIZATION" in environ
+        asks = environ["PATH_INFO"] == "/oauth2/token"
+        if asks and in_a_header is not (method == "client_secret_basic"):
+            start("401 Unauthorized", [("Content-Type", "application/json")])
+            return [b'{"error": "invalid_client"}']
+        if not environ["PATH_INFO"].endswith("/openid-configuration"):
+            return sound(environ, start)  # type: ignore[no-any-return]
+        start("200 OK", [("Content-Type", "application/json")])
+        answer = b"".join(sound(environ, lambda *_: None))
+        return [answer.strip()[:-1] + b", " + takes[1:]]
+
+    with (
+        providing(app) as url,
+        quick_arena(tmp_path, **of_provider(url)) as served,
+        served.visitor() as ada,
+    ):
+        assert sign_in(ada, "ada").headers["location"] == "/votes"
 
 
 def test_a_provider_that_refuses_or_is_away_is_quoted(

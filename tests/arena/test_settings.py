@@ -183,6 +183,27 @@ def test_a_misspelt_setting_is_refused_with_its_right_name(
         read_settings()
 
 
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Docker compose passes such a one where a file of settings lacks it."""
+    before = read_settings()
+    for name in Settings.model_fields:
+        monkeypatch.setenv(f"ARENA_{name.upper()}", "")
+    monkeypatch.setenv("ARENA_SECRET_KEY_FILE", "")
+    assert read_settings() == before
+
+
+def test_blanks_and_line_breaks_around_a_value_are_no_part_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Secrets of Kubernetes often end in a line break."""
+    monkeypatch.setenv("ARENA_OIDC_CLIENT_SECRET", " hush\n")
+    monkeypatch.setenv("ARENA_DATABASE", "sqlite:///a.db\r\n")
+    secret = read_settings().oidc_client_secret
+    assert secret is not None
+    assert secret.get_secret_value() == "hush"
+    assert read_settings().database == "sqlite:///a.db"
+
+
 def test_variables_that_kubernetes_sets_for_a_service_are_no_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

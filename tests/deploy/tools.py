@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from arena.server import OTHER_FILES
 from arena.settings import Settings
@@ -23,7 +24,9 @@ TOOLS = Path(sys.executable).parent
 ENVIRONMENT = {"PATH": f"{TOOLS}:{os.environ['PATH']}:/usr/sbin:/sbin"}
 NGINX = shutil.which("nginx", path=ENVIRONMENT["PATH"])
 ANALYZE = shutil.which("systemd-analyze", path=ENVIRONMENT["PATH"])
+PGBOUNCER = shutil.which("pgbouncer", path=ENVIRONMENT["PATH"])
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+needs_pgbouncer = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not installed")
 
 
@@ -100,13 +103,44 @@ def proxied(folder: Path, *replicas: str, changes: Mapping[str, str] = {}) -> It
             nginx.terminate()
 
 
+@contextmanager
+def pooled(
+    database: str, mode: str, port: int | None = None, certificate: Path | None = None
+) -> Iterator[str]:
+    """Run PgBouncer, which pools what its mode says, before a database; gives the URL there.
+
+    With a certificate, and its key in the same file, it takes connections over TLS alone.
+    """
+    assert PGBOUNCER
+    url = make_url(database)
+    folder = Path(str(url.query["host"]))
+    port = port or free_port()
+    file = folder / f"pgbouncer-{port}.ini"
+    file.write_text(
+        f"[databases]\n* = host={folder} user={url.username}\n[pgbouncer]\nauth_type = any\n"
+        f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\npool_mode = {mode}\n"
+    )
+    if certificate:
+        shutil.copyfile(certificate, copy := folder / "pgbouncer.pem")
+        with file.open("a") as settings:
+            settings.write(f"client_tls_sslmode = require\nclient_tls_cert_file = {copy}\n")
+            settings.write(f"client_tls_key_file = {copy}\n")
+    owner = folder.stat().st_uid if os.geteuid() == 0 else None  # it refuses to run as root
+    with subprocess.Popen([PGBOUNCER, "--quiet", file], user=owner) as pooler:
+        try:
+            wait_for(port)
+            yield f"postgresql://{url.username}@127.0.0.1:{port}/{url.database}"
+        finally:
+            pooler.terminate()
+
+
 def wait_for(port: int, within_s: float = 10.0) -> None:
     deadline = time.monotonic() + within_s
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
-            assert time.monotonic() < deadline, "nginx did not start"
+            assert time.monotonic() < deadline, "it did not start"
             time.sleep(0.02)
         else:
             return

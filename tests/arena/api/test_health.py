@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import socket
 import sqlite3
 import threading
 import time
@@ -65,6 +66,17 @@ def test_a_locked_database_is_not_ready_until_it_is_free(
             assert becomes(served.url, 503)
             assert httpx2.get(f"{served.url}/health/live").is_success
         assert becomes(served.url, 200)
+
+
+@pytest.mark.parametrize("path", ["live", "ready"])
+def test_monitors_and_load_balancers_may_ask_by_head_and_without_a_host(
+    quick: Served, path: str
+) -> None:
+    assert httpx.head(f"{quick.url}/health/{path}").status_code == 200
+    host, port = quick.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as line:
+        line.sendall(f"GET /health/{path} HTTP/1.0\r\n\r\n".encode())
+        assert line.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_a_vote_under_a_lock_ends_in_words_and_counts_when_it_is_sent_again(
