@@ -96,6 +96,7 @@ COMMANDS = {
     "study status": "study:status",
     "study export": "study:export",
     "study judge": "study:judge",
+    "study judges": "study:judges",
     "study panel": "study:panel",
     "study truth": "study:truth",
     "study scores": "study:scores",

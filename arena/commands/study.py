@@ -1,4 +1,4 @@
-"""`arena study judge`, `panel`, `truth`, `scores` and `raters`; `arena cold-start`.
+"""`arena study judge`, `judges`, `panel`, `truth`, `scores` and `raters`; `arena cold-start`.
 
 Items of a study from prompts: models answer them when the study is created.
 
@@ -81,6 +81,8 @@ OF_TRUTH = "^(options|by|rounds|seed|level)$"
 """What a truth set takes of the options."""
 OF_PANEL = "^(options|voters|rounds|seed|level)$"
 """What a panel takes of the options."""
+OF_JUDGES = "^(options|pairs|voters|raters|outputs|rounds|seed|level)$"
+"""What a leaderboard of judges takes of the options."""
 
 
 def judge(
@@ -141,6 +143,47 @@ def judge(
     _tell(result, report_page, form, written)
     if licence is not None and form in (None, "table"):
         _show_licence(licence_section(licence), terms.certificate)
+
+
+def judges(
+    votes: str,
+    verdicts: str,
+    /,
+    *,
+    options: Annotated[StudyOptions, Flat, Parameter(parse=OF_JUDGES)] = StudyOptions(),  # noqa: B008
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: Form = None,
+    out: Out = None,
+) -> None:
+    """Rank judges by their agreement with people: one row per judge, best first.
+
+    Each with position consistency, preference for long answers and lists, rerun variance (for
+    repeated verdicts, numbered in a column `run`), bias for its own model, unparsed verdicts,
+    dollars and seconds per thousand items. Exit code 2: invalid options or files.
+
+    Parameters
+    ----------
+    votes
+        Human votes: a file, folder or pattern, or a database URL.
+    verdicts
+        Verdicts of the judges: a file, folder or pattern.
+
+    Examples
+    --------
+    arena study judges votes.csv verdicts.csv
+    arena study judges votes.csv verdicts.csv --format json
+    """
+    _require_folder(out)
+    from judge.report.studies import judges_page, leaderboard_json, write_judges
+    from judge.studies.one_judge import study_judges
+
+    with working("Studying") as advance:
+        result = study_judges(*chosen.beside(votes, verdicts), options, advance)
+    written = _written(result, write_judges, out)
+    if form == "json":
+        write_json(leaderboard_json(result))
+    else:
+        _tell(result, judges_page, form, written)
 
 
 def panel(

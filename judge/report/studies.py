@@ -20,6 +20,7 @@ import numpy as np
 
 from judge.methods import PUBLISHED, published
 from judge.report.page import (
+    PEOPLE,
     Answer,
     Example,
     Figure,
@@ -37,7 +38,9 @@ from judge.report.page import (
     write_forms,
 )
 from judge.report.plots import Mark, heat_map, scatter, spanning
+from judge.studies.alignment import LISTED
 from judge.studies.alternative import ASSUMPTION
+from judge.studies.biases import LENGTH, SELF
 from judge.studies.boards import FEWEST_ITEMS, KINDS, NOISE_FREED
 from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.estimates import (
@@ -51,9 +54,10 @@ from judge.studies.estimates import (
     percent,
     percent_of,
     plural,
+    points_of,
 )
 from judge.studies.gates import MIN_CASES, MIN_PROMPTS, RATERS, Verdict
-from judge.studies.one_judge import JudgeStudy, Study
+from judge.studies.one_judge import JudgeStudy, Study, by_agreement, leaderboard
 from judge.studies.panel import Panel
 from judge.studies.plan import Plan
 from judge.studies.powered import PoweredRatings
@@ -398,6 +402,12 @@ TONES: Mapping[Verdict, Tone] = {
     "no": "poor",
     "inconclusive": "fair",
 }
+JUDGES_NAME = "judges"
+JUDGES_OPENING = (
+    "Each judge's verdicts are compared with votes of people on the same items. The judge that "
+    "agrees with people most often comes first; a judge with a verdict of no is no substitute for "
+    "people, whatever its place."
+)
 
 
 def write_report(study: Study, folder: Path, made: date) -> Path:
@@ -418,6 +428,120 @@ def write_report(study: Study, folder: Path, made: date) -> Path:
     if sent := list(_send_rows(study.data, study.judges)):
         formats.write_text(formats.as_csv(sent), folder / SEND)
     return whole
+
+
+def write_judges(study: Study, folder: Path, made: date) -> Path:
+    """Write the leaderboard of judges in every form into a folder, as `write_forms`."""
+    plain = leaderboard_json(study)
+    flat = [
+        {"judge": row["judge"], "figure": name} | (value if isinstance(value, dict) else nothing)
+        for row in plain["judges"]
+        for name, value in row.items()
+        if name not in ("judge", "verdict", "own_model")
+        for nothing in [{"value": value, "lower": None, "upper": None, "n": None}]
+    ]
+    return write_forms(judges_page(study, made), plain, flat, folder, JUDGES_NAME)
+
+
+def leaderboard_json(study: Study) -> dict[str, Any]:
+    """Give the plain values that ``arena study judges`` writes; what is not known is null."""
+    return {"judges": leaderboard(study), "warnings": list(study.warnings)}
+
+
+def judges_page(study: Study, made: date) -> Page:
+    """Give the leaderboard of judges, and the comparison of each two."""
+    against = [] if study.against is None else [against_section(study.against)]
+    more = () if study.against is None else (lead_table(study.against),)
+    return Page(
+        title="Leaderboard of judges",
+        opening=JUDGES_OPENING,
+        about=_about(study),
+        answers=(),
+        first=Section("Judges", more=(*leaderboard_tables(study), *more)),
+        sections=(
+            *against,
+            _limits(study),
+            Section("Reproduce this report", code=command(study, "judges")),
+        ),
+        made=made,
+        version=__version__,
+    )
+
+
+def leaderboard_tables(study: Study) -> Iterator[Table]:
+    """Give a row per judge, best first: agreement with people, then habits, noise and costs."""
+    judges = by_agreement(study.judges)
+    most = max(judges, key=lambda judge: judge.n_items)
+    people = most.agreement.people.without_ties, most.agreement.people.with_ties
+    tau = [None if one.compared is None else one.compared.figures["kendall"] for one in judges]
+    rows = {
+        judge.name: (
+            percent_of(judge.agreement.judge.without_ties),
+            percent_of(judge.agreement.judge.with_ties),
+            number_of(judge.agreement.kappa),
+            NONE if order is None else number_of(order),
+        )
+        for judge, order in zip(judges, tau, strict=True)
+    }
+    rows[PEOPLE] = (*map(percent_of, people), number_of(most.agreement.people_kappa), NONE)
+    yield Table.of(
+        ("Agreement with people", "Ties excluded", "With ties", "Kappa", "Kendall"),
+        rows,
+        note=(
+            f"Intervals ({100 * study.options.level:g}%) resample prompts and, if votes name "
+            "their voters, people. Agreement with a person, in percent: if both prefer a side, "
+            "and with a tie as a third answer. Kendall: rank correlation of the models' ratings "
+            "by the judge with those by people. Two people: on the items of the judge with the "
+            "most items. Judges with other items are compared on shared items only, under "
+            "Comparison of judges."
+        ),
+    )
+    habits: dict[str, list[str]] = {
+        "Can replace people": [judge.first_answer.verdict for judge in judges],
+        "Same in both orders": [
+            NONE if one.swaps is None else percent_of(one.swaps["consistent"]) for one in judges
+        ],
+        **{
+            title: [
+                percent_of(one.preferred[term][1]) if term in one.preferred else NONE
+                for one in judges
+            ]
+            for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LISTED))
+        },
+        "Rerun variance": [number_of(one.rerun_variance, 3) for one in judges],
+        "Own model, points": [
+            NONE if one.biases is None else points_of(one.biases.effects[SELF].difference)
+            for one in judges
+        ],
+        "Unparsed": [percent(one.n_unread / (one.n_unread + one.n_verdicts)) for one in judges],
+        "$ per 1,000": [NONE if one.cost is None else f"{one.cost:,.3g}" for one in judges],
+        "Seconds per 1,000": [
+            NONE if one.seconds is None else f"{one.seconds:,.0f}" for one in judges
+        ],
+    }
+    known = {title: cells for title, cells in habits.items() if {*cells} != {NONE}}
+    by_people = {
+        title: percent_of(most.preferred[term][0])
+        for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LISTED))
+        if title in known
+    }
+    yield Table(
+        ("Judge", *known),
+        (
+            *(
+                (judge.name, *(cells[place] for cells in known.values()))
+                for place, judge in enumerate(judges)
+            ),
+            *([(PEOPLE, *(by_people.get(title, NONE) for title in known))] if by_people else []),
+        ),
+        note=(
+            "Prefers longer: of verdicts for a side, the share for the longer answer; lists: for "
+            "the answer with a list, where only one has one. Rerun variance: of the score of an "
+            "answer (1, 1/2, 0) when the judge is asked the same again; 0.25 is a coin. Own "
+            "model: rating points beyond what its ratings of other models predict. Columns "
+            "without any figure are omitted; the JSON states why."
+        ),
+    )
 
 
 def report_page(study: Study, made: date) -> Page:
@@ -458,11 +582,14 @@ def report_page(study: Study, made: date) -> Page:
 
 
 def _first(study: Study) -> Section:
-    """Give the agreement of all judges, and theirs against each other where there are several."""
+    """Give the agreement of all judges; of several, first their leaderboard."""
     section = agreement_section(study.judges, study.options.level)
     if study.against is None:
         return section
-    return replace(section, more=(*section.more, lead_table(study.against)))
+    first, *more = leaderboard_tables(study)
+    assert section.table is not None
+    tables = (*more, section.table, *section.more, lead_table(study.against))
+    return replace(section, title="Leaderboard of judges", table=first, more=tables)
 
 
 def _answer(judge: JudgeStudy) -> Answer:
@@ -513,12 +640,17 @@ def _figures(part: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict
 
 
 def _about(study: Study) -> dict[str, str]:
-    first, n_prompts = study.judges[0], study.judges[0].evidence.n_prompts
-    voters = "" if first.n_voters is None else f" by {plural(first.n_voters, 'person')}"
+    """Count what has a vote and a verdict of any judge."""
+    data = study.data
+    judged = np.concatenate([judge.verdicts.item for judge in data.judges])
+    votes = data.people.only(np.isin(data.people.item, judged))
+    items = np.unique(votes.item)
+    n_prompts, n_voters = (len(np.unique(x)) for x in (data.items.prompt[items], votes.rater))
+    voters = f" by {plural(n_voters, 'person')}" if data.voters_known else ""
     voters = voters.replace("persons", "people")
     return {
-        "Votes": f"{plural(first.n_votes, 'vote')}{voters}",
-        "Items": f"{plural(first.n_items, 'item')} of {plural(n_prompts, 'prompt')}",
+        "Votes": f"{plural(votes.n, 'vote')}{voters}",
+        "Items": f"{plural(len(items), 'item')} of {plural(n_prompts, 'prompt')}",
         "Models": f"{len(study.data.items.models):,}",
         "Judges": joined([judge.name for judge in study.judges]),
     }
@@ -666,9 +798,9 @@ def option_words(files: Files) -> Iterator[str]:
     yield from (f"--label={theirs}={ours}" for theirs, ours in files.labels)
 
 
-def command(study: Study) -> str:
+def command(study: Study, name: str = "judge") -> str:
     """Write the command that makes this report."""
-    words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
+    words = ["arena", "study", name, str(study.votes), str(study.verdicts)]
     words += study.options.words()
     if (licence := study.licence) is not None:
         words += ["--certificate", "judge.toml", "--margin", f"{licence.margin:g}"]

@@ -1,5 +1,6 @@
 """Which rows are on the same item, which way round, and what texts belong to it."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from judge.replies import refuses
 from judge.studies.rows import Items, Rows, rows_from
-from judge.tables.annotations import PROMPTS, Annotations, annotation_pieces, elements
+from judge.tables.annotations import LIST, PROMPTS, Annotations, annotation_pieces, elements
 from judge.tables.cases import IMAGES, NamedCase, pairs_of
 from judge.tables.native import for_judge
 from rating.counting import spelling
@@ -451,7 +452,7 @@ def _require_one_pair(
     raise DataError(msg)
 
 
-REFUSAL = "refusal"
+REFUSAL, LISTED = "refusal", "list"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -467,7 +468,7 @@ class Outputs:
     texts: Mapping[tuple[str, str], str]
 
     def gaps(self, items: Items, prompts: Sequence[str]) -> dict[str, Floats]:
-        """Give differences of length and format, in doublings, and of declining (1, 0, -1).
+        """Give differences of length and format, in doublings; of declining and lists (1, 0, -1).
 
         NaN where a response is missing.
 
@@ -476,10 +477,13 @@ class Outputs:
         prompts : sequence of str
             Names by their number in ``items.prompt``.
         """
-        unknown = (np.nan, np.nan, np.nan)
+        unknown = (np.nan,) * 4
         asked = {*prompts}
         sizes = {
-            (prompt, model): (max(len(text), 1), 1 + elements(text), 2.0 ** refuses(text))
+            (prompt, model): (
+                *(max(len(text), 1), 1 + elements(text)),
+                *(2.0 ** refuses(text), 2.0 ** bool(re.search(LIST, text))),
+            )
             for (prompt, model), text in self.texts.items()
             if prompt in asked
         }
@@ -493,8 +497,7 @@ class Outputs:
             )
             for side in (0, 1)
         )
-        length, format_, refusal = (a - b).T
-        return {"length": length, "format": format_, REFUSAL: refusal}
+        return dict(zip(("length", "format", REFUSAL, LISTED), (a - b).T, strict=True))
 
     def of(self, data: Items, prompts: Sequence[str], item: int) -> list[str | None]:
         """Give both responses of an item, side A first; None where one is missing."""

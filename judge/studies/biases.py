@@ -17,8 +17,21 @@ import numpy as np
 import scipy
 
 from judge.ifeval import wilson
+from judge.studies.alignment import LISTED
 from judge.studies.boards import POSITION, Preferences, common_models, from_influence, preferences
-from judge.studies.estimates import FEW_PROMPTS, Estimate, gap_of, percent, percent_of, plural
+from judge.studies.estimates import (
+    FEW_PROMPTS,
+    SHARE,
+    Draws,
+    Estimate,
+    Raters,
+    clustered,
+    gap_of,
+    percent,
+    percent_of,
+    plural,
+    ratio,
+)
 from judge.studies.gates import MIN_ITEMS, MIN_MODELS, MIN_PROMPTS
 from judge.studies.rows import Items, Labels
 from rating.covariance import effective_number
@@ -38,6 +51,8 @@ from rating.variants import POINTS_PER_NAT
 
 LENGTH, FORMAT, REFUSAL, SELF = "length", "format", "refusal", "self"
 TERMS = (POSITION, LENGTH, FORMAT, REFUSAL, SELF)
+PREFERRED = (POSITION, LENGTH, FORMAT, LISTED)
+"""What labels may prefer, in shares."""
 SHORTEST = 3
 """Letters and digits that a judge's name and a model's must share to be taken as one."""
 MIN_OTHERS = 3
@@ -183,6 +198,20 @@ def biases(
     warnings += _few(fits)
     gap = moderation_gap(items, people, judge, level=level)
     return Biases(effects, own_model, own, tuple(warnings), gap)
+
+
+def preferred(items: Items, labels: Labels, term: str, draws: Draws) -> Estimate:
+    """Estimate how often labels that prefer a side prefer the one with more of a term.
+
+    That is the answer shown first for ``position``, else the one with more of the feature of that
+    name: the longer one, or the only one with a list. ``n`` labels where one side has more.
+    """
+    sides = labels.first if term == POSITION else np.sign(items.gaps[term][labels.item])
+    won = labels.label * np.nan_to_num(sides)
+    each = np.column_stack([won > 0, won != 0]).astype(np.float64)
+    stats = sums_within(items.prompt[labels.item], each, items.n_prompts)
+    raters, n = Raters.of(items, labels, each), int(each[:, 1].sum())
+    return clustered(stats, ratio, draws, n=n, mean=SHARE, raters=raters)
 
 
 def _of_refusals(

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.case import Order
-from judge.studies.alignment import REFUSAL, Aligned, align, merged
+from judge.studies.alignment import LISTED, REFUSAL, Aligned, align, merged
 from judge.studies.estimates import by_rater
-from judge.studies.rows import COST, ITEM, Items, Labels, Rows, Source, read_rows
+from judge.studies.rows import COST, ITEM, LATENCY, Items, Labels, Rows, Source, read_rows
 from rating.errors import DataError
 from rating.outcome import of_sides
 from rating.tables.coding import Coded
@@ -33,7 +33,7 @@ _AGAIN = (
     "{n:,} votes are by people who already voted on the same item: people are compared "
     "with others only. Votes on several criteria need one study each (--where)."
 )
-FEATURES = ("length", "format", REFUSAL)
+FEATURES = ("length", "format", REFUSAL, LISTED)
 PAIR = "pair"
 """Groups items by their two models, where no column has this name."""
 
@@ -56,9 +56,9 @@ class JudgeVerdicts:
     methods : mapping of str to tuple of str
         How it was asked, sorted, and the hashes of the templates; empty where the source does not
         say.
-    cost : float or None
-        Dollars an item, over the items whose cost is known, whether they were read or not; None
-        where no row says.
+    cost, seconds : float or None
+        Dollars and seconds an item, over the items of which each is known, whether they were read
+        or not; None where no row says.
     """
 
     name: str
@@ -67,6 +67,7 @@ class JudgeVerdicts:
     n_unread: int
     methods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cost: float | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,9 +224,9 @@ def _gaps(aligned: Aligned) -> dict[str, Floats]:
     """Give the doublings by which side A of an item exceeds side B, NaN where it is not known.
 
     Nothing counts as one: a response of no character, or of no element of markdown, has one
-    less doubling than any other. Of refusals it is 1 where only side A declines, -1 where only
-    side B does, else 0; raises `DataError` for figures that are neither 0 nor 1. What votes say
-    comes before what verdicts say, and the first row of an item before others.
+    less doubling than any other. Of refusals and lists it is 1 where only side A has one, -1 where
+    only side B does, else 0; raises `DataError` for figures that are neither 0 nor 1. What votes
+    say comes before what verdicts say, and the first row of an item before others.
     """
     by_name = {}
     sources = [*zip(aligned.sources, aligned.item, aligned.flipped, strict=True)]
@@ -235,7 +236,7 @@ def _gaps(aligned: Aligned) -> dict[str, Floats]:
             if f"{name}_a" not in rows.numbers or f"{name}_b" not in rows.numbers:
                 continue
             sides = np.stack([rows.numbers[column] for column in of_sides(name)])
-            if name != REFUSAL:
+            if name not in (REFUSAL, LISTED):
                 sides = np.log2(np.maximum(sides + (name == "format"), 1.0))
             elif (bad := sides[~np.isnan(sides) & (sides != 0) & (sides != 1)]).size:
                 msg = f"refused_a and refused_b of {rows.source!r} hold {bad[0]:g}: make it 0, 1 "
@@ -342,8 +343,6 @@ def _judges(
         whole[own] = one_a_case(its)
         apart = own & single if (own & single).any() else own
         verdicts = labels(whole)
-        cost = its.numbers.get(COST, np.full(its.n, np.nan))
-        known = np.isfinite(cost)
         yield JudgeVerdicts(
             name,
             verdicts,
@@ -353,10 +352,15 @@ def _judges(
                 method: its.only(its.named("method") == method).used("template")
                 for method in its.used("method")
             },
-            cost=float(cost[known].sum() / len(np.unique(item[own][known])))
-            if known.any()
-            else None,
+            cost=_an_item(its.numbers.get(COST), item[own]),
+            seconds=_an_item(its.numbers.get(LATENCY), item[own]),
         )
+
+
+def _an_item(spent: Floats | None, item: Ints) -> float | None:
+    if spent is None or not (known := np.isfinite(spent)).any():
+        return None
+    return float(spent[known].sum() / len(np.unique(item[known])))
 
 
 def one_a_case(rows: Rows) -> Bools:

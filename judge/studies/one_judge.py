@@ -5,18 +5,29 @@ Judges against each other on the same items: agreement, its price, and where the
 May a judge replace people: all that votes and verdicts on the same items say.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 
-from judge.studies.alignment import Outputs
+from judge.studies.alignment import LISTED, Outputs
 from judge.studies.alternative import Calibration, WinRate, alternative, calibration, win_rates
-from judge.studies.biases import TERMS, Biases, biases, favouritism, own_model
+from judge.studies.biases import (
+    LENGTH,
+    PREFERRED,
+    SELF,
+    TERMS,
+    Biases,
+    biases,
+    favouritism,
+    own_model,
+    preferred,
+)
 from judge.studies.boards import (
     NOISE_FREED,
+    POSITION,
     BoardsCompared,
     Preferences,
     SystemRanking,
@@ -59,6 +70,7 @@ from judge.studies.reliability import (
     agreement,
     baselines,
     ceiling,
+    rerun_variance,
     swaps,
     voted,
 )
@@ -125,8 +137,8 @@ class JudgeStudy:
         None where the votes identify no ratings: a warning gives the reason.
     ranking : SystemRanking or None
         None where too few pairs of models have enough items.
-    n_unread : int
-        Verdicts that were not read.
+    n_unread, n_verdicts : int
+        Verdicts that were not read, and that were.
     n_items, n_votes, n_voters : int
         Of what has both a verdict and a vote; voters is None where they are not known.
     groups : mapping of str to JudgeStudy
@@ -134,6 +146,13 @@ class JudgeStudy:
         What to buy next; of a whole study, not of a group.
     win_rates : tuple of WinRate
         Corrected for the judge's errors; of a whole study.
+    preferred : mapping of str to (Estimate, Estimate)
+        By term of `judge.studies.biases.PREFERRED`, of votes and of verdicts, as
+        `judge.studies.biases.preferred` estimates them.
+    rerun_variance : Estimate
+        Of `judge.studies.reliability.rerun_variance`; no value where nothing was asked again.
+    cost, seconds : float or None
+        Of a thousand items.
     """
 
     name: str
@@ -148,10 +167,15 @@ class JudgeStudy:
     powered: PoweredRatings | None
     ranking: SystemRanking | None
     n_unread: int
+    n_verdicts: int
     n_items: int
     n_votes: int
     n_voters: int | None
     warnings: tuple[str, ...]
+    preferred: Mapping[str, tuple[Estimate, Estimate]]
+    rerun_variance: Estimate
+    cost: float | None
+    seconds: float | None
     groups: Mapping[str, "JudgeStudy"] = field(default_factory=dict)
     plan: Plan | None = None
     win_rates: tuple[WinRate, ...] = ()
@@ -311,10 +335,23 @@ def study_judge(
         powered=powered,
         ranking=_ranking(data, verdicts, options),
         n_unread=judge.n_unread,
+        n_verdicts=judge.verdicts.n,
         n_items=shared.items.n,
         n_votes=cast.n,
         n_voters=len(np.unique(cast.rater)) if data.voters_known else None,
         warnings=tuple(dict.fromkeys(warnings)),
+        preferred={
+            term: (
+                preferred(shared.items, cast, term, options.draws()),
+                preferred(shared.items, labels, term, options.draws()),
+            )
+            for term in PREFERRED
+            for labels in [own.in_orders if term == POSITION else own.verdicts]
+            if term == POSITION or term in shared.items.gaps
+        },
+        rerun_variance=rerun_variance(items, judge.in_orders, options.draws()),
+        cost=None if judge.cost is None else THOUSAND * judge.cost,
+        seconds=None if judge.seconds is None else THOUSAND * judge.seconds,
     )
 
 
@@ -737,7 +774,57 @@ class Study:
             of_judge |= {"certificate": written, "licence": written}  # the name in 0.1
         if self.against is None:
             return next(iter(by_judge.values()))
-        return {"judges": by_judge, "against_each_other": self.against.to_dict()}
+        of_all = {"leaderboard": leaderboard(self), "against_each_other": self.against.to_dict()}
+        return {"judges": by_judge} | of_all
+
+
+def by_agreement(judges: Iterable[JudgeStudy]) -> list[JudgeStudy]:
+    """Order judges by agreement with people, ties excluded, best first; unknown ones last."""
+    return sorted(
+        judges, key=lambda one: (-(one.agreement.judge.without_ties.value or 0.0), one.name)
+    )
+
+
+def leaderboard(study: Study) -> list[dict[str, Any]]:
+    """Give plain values of each judge, by agreement with people, best first.
+
+    Shares and coefficients are estimates with ``value``, ``lower``, ``upper`` and ``n``, null
+    where they are not estimated; dollars and seconds are per thousand items.
+    """
+    rows = []
+    for judge in by_agreement(study.judges):
+        agreed, compared, biases = judge.agreement, judge.compared, judge.biases
+        own = None if biases is None else biases.effects[SELF].difference
+        figures: dict[str, Estimate | None] = {
+            "agreement": agreed.judge.without_ties,
+            "agreement_with_ties": agreed.judge.with_ties,
+            "human_agreement": agreed.people.without_ties,
+            "human_agreement_with_ties": agreed.people.with_ties,
+            "kappa": agreed.kappa,
+            "kendall": None if compared is None else compared.figures["kendall"],
+            "consistency": None if judge.swaps is None else judge.swaps["consistent"],
+            **{
+                f"{name}_{what}": judge.preferred.get(feature, (None, None))[place]
+                for feature, what in ((LENGTH, "longer"), (LISTED, "lists"))
+                for place, name in enumerate(("people_prefer", "prefers"))
+            },
+            "rerun_variance": judge.rerun_variance,
+            "own_model_bias": own,
+        }
+        known = {name: one for name, one in figures.items() if one and one.value is not None}
+        rows.append(
+            {
+                "judge": judge.name,
+                "verdict": judge.first_answer.verdict,
+                **{name: asdict(known[name]) if name in known else None for name in figures},
+                "own_model": None if biases is None else biases.own_model,
+                "unparsed": judge.n_unread / (judge.n_unread + judge.n_verdicts),
+                "usd_per_thousand": judge.cost,
+                "seconds_per_thousand": judge.seconds,
+                "items": judge.n_items,
+            }
+        )
+    return rows
 
 
 def study_judges(

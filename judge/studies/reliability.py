@@ -616,6 +616,39 @@ def swaps(items: Items, judge: Labels, draws: Draws) -> dict[str, Estimate]:
     return {"consistent": share(0), "to_first": share(1), "to_second": share(2)}
 
 
+_VARIANCE = MeanOfPrompts(0.0, 0.5, (1,))
+
+
+def rerun_variance(items: Items, judge: Labels, draws: Draws) -> Estimate:
+    """Estimate how much a judge's verdict varies when it is asked the same again.
+
+    The variance of the score of side A (1, 1/2 for a tie, 0) over the verdicts on one item in one
+    order, with one degree of freedom less than verdicts; its mean over those with two verdicts or
+    more, ``n`` of them. 0 is a judge that never changes, 1/4 one that throws a coin.
+
+    Examples
+    --------
+    Asked twice about each of two items, a judge changes sides on one.
+
+    >>> item, label = np.array([0, 0, 1, 1]), np.array([1, -1, 1, 1], dtype=np.int8)
+    >>> judge = Labels(item, np.array([0, 1, 0, 1]), label, 0 * label, np.nan * label)
+    >>> items = Items(("x", "y"), np.tile([0, 1], (2, 1)), np.arange(2))
+    >>> rerun_variance(items, judge, Draws(np.random.default_rng(1))).value
+    0.25
+    """
+    cells, place = np.unique(3 * judge.item + judge.first + 1, return_inverse=True)
+    n, total, square = (
+        np.bincount(place, weights, len(cells))
+        for score in [(judge.label + 1) / 2]
+        for weights in (None, score, score**2)
+    )
+    again = n > 1
+    varies = (square - total**2 / n) / np.maximum(n - 1, 1)
+    stats = np.column_stack([varies * again, again]).astype(np.float64)
+    by_prompt = sums_within(items.prompt[cells // 3], stats, items.n_prompts)
+    return clustered(by_prompt, ratio, draws, n=int(again.sum()), mean=_VARIANCE)
+
+
 def _below(pairs: Floats) -> Floats:
     """Sum where the first index is the larger: the better for side A when it is shown first."""
     return np.asarray(np.tril(pairs, -1).sum(axis=(1, 2)))

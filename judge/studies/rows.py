@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.tables.annotations import ELEMENTS
+from judge.tables.annotations import ELEMENTS, LIST
 from rating import Outcome
 from rating.errors import DataError
 from rating.outcome import OUTCOMES, of_sides
@@ -34,6 +34,7 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     "resolved": ("resolved_model",),
     "fingerprint": ("system_fingerprint",),
     "order": ("order",),
+    "run": ("run",),
 }
 """Columns that a study reads beyond those of `rating.tables.columns.KNOWN`."""
 
@@ -41,8 +42,10 @@ MARKS = ("score_a", "score_b", "confidence", "vote_cost")
 """Numbers beside a verdict that are read where they are asked for: what a judge may give, and
 what one vote of a person would cost."""
 
-COST, PAID = "cost", "dollars_paid"
-"""What each verdict of a run cost, as `judge.tables.verdicts` writes it, and as it is read."""
+COST, LATENCY = "cost", "latency"
+_SPENT = {COST: "dollars_paid", LATENCY: "seconds_taken"}
+"""What each verdict of a run cost and took, as `judge.tables.verdicts` writes it, and as it is
+read."""
 
 DONE_WITH = ("winner", "left_out", "status")
 """Roles that decide whether a row counts and its label, and are not needed afterwards."""
@@ -50,7 +53,7 @@ DONE_WITH = ("winner", "left_out", "status")
 REPEATED = "a second verdict of one judge on one case (the first counts)"
 VOTED_AGAIN = "the same vote by one voter on one battle (the first counts)"
 ITEM = ("battle", "item", "prompt", "question", *of_sides("model"))
-ONCE = (*ITEM, "voter", "judge", "method", "template", "order", "by")
+ONCE = (*ITEM, "voter", "judge", "method", "template", "order", "run", "by")
 """Roles by which a verdict is told from another; a vote also by its winner."""
 
 LENGTHS = {"length_a": "len_a", "length_b": "len_b"}
@@ -73,12 +76,12 @@ class Rows:
     names : mapping of str to Coded
         By role: ``model_a`` and ``model_b``; ``item``, ``battle``, ``prompt``, ``question``,
         ``voter``, ``voter_kind``, ``judge``, ``method``, ``template``, ``resolved``,
-        ``fingerprint``, ``order``, ``case`` and ``by`` where the source has them.
+        ``fingerprint``, ``order``, ``run``, ``case`` and ``by`` where the source has them.
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of
-        markdown, ``refusal_a`` and ``refusal_b`` of 0 or 1; ``cost`` of verdicts, in dollars;
-        `MARKS` where they were asked for.
+        markdown, ``refusal_a`` and ``refusal_b``, ``list_a`` and ``list_b`` of 0 or 1; ``cost``
+        of verdicts, in dollars, and ``latency``, in seconds; `MARKS` where they were asked for.
     label : ndarray of shape (n,), int8
         1 for side A, 0 for a tie, -1 for side B; 0 where it was not read.
     read : ndarray of shape (n,), bool
@@ -149,7 +152,7 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
         prompt = coded_list([prompt or None for prompt in source.values("prompt")])
         table = replace(table, texts={**table.texts, "prompt": prompt})
         return _counted(table, source.name, unread=unread)
-    also = (*(MARKS if marks else ()), *((COST,) if unread else ()))
+    also = (*(MARKS if marks else ()), *((COST, LATENCY) if unread else ()))
 
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = _roles(there, by)
@@ -163,8 +166,11 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
             require_one_kind(rows, str(source), [by])
         texts, numbers = _roles(there, by)
         numbers |= {name: name for name in MARKS if marks and name in there}
-        numbers |= {COST: PAID} if COST in there else {}
-        formats = {f"format_{side}": f"format_{side}" for side in _text_columns(there)}
+        numbers |= {name: read for name, read in _SPENT.items() if name in there}
+        texts_of = [
+            f"{name}_{side}" for name in ("format", "list") for side in _text_columns(there)
+        ]
+        formats = dict(zip(texts_of, texts_of, strict=True))
         numbers |= {"row": ROW, **formats}
         table = fetch(numbered(rows).project(_measured(there)), texts, numbers)
         return replace(_counted(table, str(source), unread=unread), texts=source)
@@ -222,12 +228,14 @@ def _text_columns(there: Sequence[str]) -> dict[str, str]:
 def _measured(there: Sequence[str]) -> str:
     """Measure texts where they are: their length, and the elements of markdown in them."""
     parts = ["*"]
-    if COST in there:
-        parts.append(f'TRY_CAST("{COST}" AS DOUBLE) AS {PAID}')
+    parts += [
+        f'TRY_CAST("{name}" AS DOUBLE) AS {read}' for name, read in _SPENT.items() if name in there
+    ]
     for side, name in _text_columns(there).items():
         quoted = '"' + name.replace('"', '""') + '"'
         elements_in = f"len(regexp_extract_all({quoted}, '{ELEMENTS}'))"
         parts.append(f"{elements_in} AS format_{side}")
+        parts.append(f"regexp_matches({quoted}, '{LIST}')::DOUBLE AS list_{side}")
         if not {*LENGTHS.values()} <= {*there}:
             parts.append(f"length({quoted}) AS length_{side}")
     return ", ".join(parts)
@@ -267,14 +275,20 @@ def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
     codes = {role: np.where(blank(texts[role]), -1, texts[role].codes) for role in roles}
     nothing = np.full(n_rows, -1)
     at = np.flatnonzero(rows.live & (unread | (codes.get("voter", nothing) >= 0)))
-    order = at[np.lexsort([rows.table.numbers["row"][at], *(code[at] for code in codes.values())])]
-    alike = [code[order[1:]] == code[order[:-1]] for code in codes.values()]
-    again = np.zeros(n_rows, dtype=bool)
-    again[order[1:][np.all(alike, axis=0)]] = True
+
+    def repeated(codes: Sequence[Ints]) -> Bools:
+        order = at[np.lexsort([rows.table.numbers["row"][at], *(code[at] for code in codes)])]
+        again = np.zeros(n_rows, dtype=bool)
+        alike = [code[order[1:]] == code[order[:-1]] for code in codes]
+        again[order[1:][np.all(alike, axis=0)]] = True
+        return again
+
     ids = [codes.get(role, nothing) >= 0 for role in ("battle", "item", "prompt", "question")]
     sure = ids[0] | (unread & ids[1])
-    rows.drop(again & sure, REPEATED if unread else VOTED_AGAIN)
-    n = int((again & ~sure & np.any(ids, axis=0)).sum()) if unread else 0
+    twice = repeated([*codes.values()]) & sure
+    rows.drop(twice, REPEATED if unread else VOTED_AGAIN)
+    again = repeated([code for role, code in codes.items() if role != "run"])
+    n = int((again & ~twice & np.any(ids, axis=0)).sum()) if unread else 0
     note = f"{n:,} verdicts of one judge repeat an earlier one on the same item. They are counted."
     return (note,) if n else ()
 

@@ -271,6 +271,8 @@ def _checked(data: bytes, name: str) -> str:
 
 ELEMENTS = r"(?m)(^#{1,6} )|(^\s*(?:[-*+]|\d+[.)])\s)|(\*\*[^*\n]+\*\*)|(^```)"
 """Headings, list items, words in bold and fences of code; read alike by Python and by duckdb."""
+LIST = r"(?m)^\s*(?:[-*+]|\d+[.)])\s"
+"""An item of a list, read alike by both."""
 MARKDOWN = {
     "headers": ("h1", "h2", "h3", "h4", "h5", "h6"),
     "lists": ("ordered", "unordered"),

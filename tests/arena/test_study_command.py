@@ -291,7 +291,7 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
 def test_several_judges_stand_under_their_names(command: Command, arena: Arena) -> None:
     arena.verdicts(owl="good", crow="coin")
     report = study(command, "--rounds", "100")
-    assert list(report) == ["judges", "against_each_other"]
+    assert list(report) == ["judges", "leaderboard", "against_each_other"]
     assert list(report["against_each_other"]) == ["pairs", "costs", "parts", "sentences"]
     assert list(report["judges"]) == ["crow", "owl"]
     assert all(list(one) == KEYS for one in report["judges"].values())

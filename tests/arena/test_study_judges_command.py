@@ -1,0 +1,160 @@
+"""`arena study judges`, as it is typed: one row per judge, best first, and figures by hand."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.command import Command, examples
+
+KEYS = [
+    *("judge", "verdict", "agreement", "agreement_with_ties", "human_agreement"),
+    *("human_agreement_with_ties", "kappa", "kendall", "consistency", "people_prefer_longer"),
+    *("prefers_longer", "people_prefer_lists", "prefers_lists", "rerun_variance"),
+    *("own_model_bias", "own_model", "unparsed", "usd_per_thousand", "seconds_per_thousand"),
+    "items",
+]
+MODELS = ("flint", "owl-2", "quartz", "umber")
+SIDES = {1: "model_a", 0: "tie", -1: "model_b"}
+LISTED = "- one\n- two"
+HEAD = "prompt_id,model_a,model_b,winner,judge,order,run,cost,latency,response_a,response_b"
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def arena(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    written(tmp_path)
+    return Command(tmp_path, monkeypatch, capsys)
+
+
+def written(folder: Path, n: int = 120) -> None:
+    """Write votes of five people, and verdicts: owl is right in 9 of 10 cases, crow in 6.
+
+    Owl is asked twice in each order; crow prefers lists, and every tenth verdict is unparsed.
+    """
+    rng = np.random.default_rng(5)
+    votes, verdicts = [], []
+    for k in range(n):
+        a, b = (MODELS[i] for i in rng.choice(4, 2, replace=False))
+        better, listed = rng.choice([-1, 1], 2).tolist()
+        answers = [LISTED if side == listed else "A plain answer." for side in (1, -1)]
+        for who in rng.choice(5, 3, replace=False):
+            said = better if rng.random() < 0.8 else -better
+            votes.append([f"p{k}", a, b, SIDES[said], f"v{who}"])
+        for order in ("ab", "ba"):
+            for run in ("1", "2"):
+                said = better if rng.random() < 0.9 else -better
+                spent = [order, run, "0.002", "1.5", *answers]
+                verdicts.append([f"p{k}", a, b, SIDES[said], "owl", *spent])
+            said = listed if rng.random() < 0.7 else better
+            winner = "" if k % 10 == 0 else SIDES[said]
+            verdicts.append([f"p{k}", a, b, winner, "crow", order, "1", "", "", *answers])
+    for name, head, rows in (
+        ("votes.csv", "prompt_id,model_a,model_b,winner,voter", votes),
+        ("verdicts.csv", HEAD, verdicts),
+    ):
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([head.split(","), *rows])
+
+
+def board(arena: Command, *words: str) -> list[Row]:
+    files = ("votes.csv", "verdicts.csv")
+    result = arena("study", "judges", *files, "--rounds", "100", "--format", "json", *words)
+    assert (result.returncode, result.stderr) == (0, "")
+    rows: list[Row] = json.loads(result.stdout)["judges"]
+    return rows
+
+
+def of(folder: Path, judge: str) -> list[Row]:
+    with (folder / "verdicts.csv").open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["judge"] == judge]
+
+
+def test_the_judge_that_agrees_most_comes_first_with_every_figure(
+    arena: Command, tmp_path: Path
+) -> None:
+    owl, crow = board(arena)
+    assert [list(row) for row in (owl, crow)] == [KEYS, KEYS]
+    assert (owl["judge"], crow["judge"]) == ("owl", "crow")
+    assert owl["agreement"]["lower"] > crow["agreement"]["value"]
+    assert owl["kappa"]["value"] > crow["kappa"]["value"]
+    assert (owl["usd_per_thousand"], owl["seconds_per_thousand"]) == (
+        pytest.approx(8.0),
+        pytest.approx(6000.0),
+    )
+    assert crow["usd_per_thousand"] is crow["seconds_per_thousand"] is None
+    assert (owl["unparsed"], crow["unparsed"]) == (0.0, pytest.approx(0.1))
+    assert owl["own_model"] == "owl-2"
+    assert crow["rerun_variance"] is None
+    assert owl["kendall"]["lower"] <= owl["kendall"]["value"] <= owl["kendall"]["upper"]
+
+
+def test_shares_are_those_of_counting_by_hand(arena: Command, tmp_path: Path) -> None:
+    owl, crow = board(arena)
+    read = [row for row in of(tmp_path, "crow") if row["winner"]]
+    to_list = [
+        (row["winner"] == "model_a") == (row["response_a"] == LISTED)
+        for row in read  # one of the two answers is a list, and the shorter one
+    ]
+    assert crow["prefers_lists"]["value"] == pytest.approx(np.mean(to_list))
+    assert crow["prefers_longer"]["value"] == pytest.approx(1 - np.mean(to_list))
+    assert crow["prefers_lists"]["n"] == len(read)
+    said = {
+        (row["prompt_id"], row["order"], row["run"]): row["winner"] for row in of(tmp_path, "owl")
+    }
+    cells = {key[:2] for key in said}
+    changed = [said[*cell, "1"] != said[*cell, "2"] for cell in cells]
+    assert owl["rerun_variance"]["value"] == pytest.approx(np.mean(changed) / 2)
+    assert owl["rerun_variance"]["n"] == len(cells)
+    alike = [
+        said[prompt, "ab", one] == said[prompt, "ba", other]
+        for prompt in {key[0] for key in said}
+        for one in "12"
+        for other in "12"
+    ]
+    assert owl["consistency"]["value"] == pytest.approx(np.mean(alike))
+
+
+def test_the_board_is_that_of_the_study_of_the_same_judges(arena: Command) -> None:
+    files = ("votes.csv", "verdicts.csv", "--rounds", "100")
+    result = arena("study", "judge", *files, "--format", "json")
+    study = json.loads(result.stdout)
+    rows = board(arena)
+    assert study["leaderboard"] == rows
+    assert (
+        study["judges"]["owl"]["agreement"]["without_ties"]["rate"]
+        == (rows[0]["agreement"]["value"])
+    )
+
+
+def test_the_terminal_names_each_judge_once_per_table_and_people_last(arena: Command) -> None:
+    result = arena(
+        "study", "judges", "votes.csv", "verdicts.csv", "--rounds", "100", COLUMNS="160"
+    )
+    first = result.stdout.split("└")[0]
+    assert first.index("owl") < first.index("crow") < first.index("Two people")
+    assert "Prefers lists" in result.stdout
+    assert "Rerun variance" in result.stdout
+
+
+def test_the_report_has_every_form(arena: Command, tmp_path: Path) -> None:
+    words = ("study", "judges", "votes.csv", "verdicts.csv", "--rounds", "100", "--out", "board")
+    assert arena(*words).stdout == "The report is board/judges.html.\n"
+    assert {path.suffix for path in (tmp_path / "board").iterdir()} == {
+        *(".html", ".md", ".tex", ".json", ".parquet"),
+    }
+    page = (tmp_path / "board" / "judges.html").read_text(encoding="utf-8")
+    assert "Leaderboard of judges" in page
+    assert "arena study judges votes.csv verdicts.csv --rounds 100 --out study" in page
+
+
+def test_the_examples_of_the_help_run(arena: Command) -> None:
+    commands = examples(arena, "study judges")
+    assert len(commands) == 2
+    for words in commands:
+        assert arena(*words, "--rounds", "100").returncode == 0
