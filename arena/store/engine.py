@@ -72,6 +72,7 @@ OF_WORDS = (
     "vote",
     "vote_remark",
     "vote_block",
+    "vote_style",
     "board",
     "exclusion",
     "judgement",
