@@ -25,6 +25,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
+from arena.boards.adjusted import adjusted
 from arena.boards.evaluation import fit_check, holds, pair_cells
 from arena.boards.export import Written, export_battles, export_votes
 from arena.boards.fitted import (
@@ -59,7 +60,7 @@ from arena.domain.model import LISTED_AFTER, Entrant, Release, Stage
 from arena.domain.room_view import EXPORT_ENDINGS, EXPORTS
 from arena.domain.vote import DEFAULT, Days, Policy
 from arena.errors import ArenaError, RoomError, SettingsError, StoreError
-from arena.store import blocks, kept_boards, labels, log, roster
+from arena.store import blocks, kept_boards, labels, log, roster, styles
 from arena.store.store import Store, existing
 from judge.studies.newcomer import RANKED_FROM
 from judge.studies.options import FEWEST_KNOWN
@@ -286,6 +287,8 @@ LOOK_S = 2.0
 """How often the log is looked at for new votes."""
 FIRST_BOARD_S = 2.0
 """How long a page of an arena that starts waits for its first board."""
+COUNTS_S = 2.0
+"""How long the texts of answers are counted at a time, where many are not yet."""
 REST = 20
 """A board stays for this many times as long as it took to make."""
 
@@ -352,7 +355,8 @@ class Leaderboard:
         self._records_rest_until = 0.0
         self._board = _no_board(policy, now())
         self._written: kept_boards.Written | None = None
-        self._rests_until = 0.0
+        self._rests_until = self._adjusts_from = 0.0
+        self._styled = 0
         self._has_rated = False
         self._failed: str | None = None
         self._closing = False
@@ -399,13 +403,33 @@ class Leaderboard:
             If the votes cannot be rated for another reason than that they are too few.
         """
         self._take_over()
-        state = self._store.read(kept_boards.state)
-        if self._board.version == version_of(state, self._enough, self._judged):
+        version = version_of(self._store.read(kept_boards.state), self._enough, self._judged)
+        if self._board.version == version:
             self._failed = None
         elif self._clock() >= self._rests_until:
             self._fill()
             self._make()
+        known, is_new = self._board.adjusted, self._board.version == version
+        stale = is_new and self._board.rows and (known is None or known.version != version)
+        if stale and self._clock() >= self._adjusts_from and not self._closing:
+            self._adjust()
         return self.read()
+
+    def _adjust(self) -> None:
+        """Adjust the board for style; that rests by itself, and the board does not wait for it."""
+        with self._store.sole(f"the board {self._policy.name}") as mine:
+            if not mine:
+                return
+            began = self._clock()
+            for link in styles.count(self._store, self._styled):
+                self._styled = link
+                if self._closing or self._clock() > began + COUNTS_S:
+                    return  # the next look goes on from here
+            state, columns = self._store.read(kept_boards.votes, self._policy, styles=True)
+            version = version_of(state, self._enough, self._judged)
+            board = replace(self._board, adjusted=adjusted(columns, self._board, version))
+            self._keep(board, state.head, self._written.took_s if self._written else 0.0)
+            self._adjusts_from = self._clock() + REST * (self._clock() - began)
 
     def _take_over(self) -> None:
         """Show the board that another process has made, and rest as long as it does.
@@ -497,6 +521,7 @@ class Leaderboard:
             self._enough,
             self._judged,
         )
+        board = replace(board, adjusted=self._board.adjusted)
         took_s = self._clock() - began if self._has_rated or not board.rows else 0.0
         self._keep(board, state.head, took_s)
         for history in past:
@@ -819,9 +844,10 @@ def export_ratings(
         If the file cannot be written.
     """
     with store.reading() as session:
-        state, columns = kept_boards.votes(session, policy)
+        state, columns = kept_boards.votes(session, policy, styles=True)
         records = log.model_records(session, now - vote_within, policy.kinds)
     board = make_board(columns, records, policy, state, now, enough=enough)
+    board = replace(board, adjusted=adjusted(columns, board, board.version))
     rows = board.to_rows()
     if not rows:
         raise NotIdentifiedError(board.reason or "No model is rated.")

@@ -388,6 +388,65 @@ class SelfNaming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StyleEffect:
+    """What an answer gains that has twice as much of a style as the other one.
+
+    Attributes
+    ----------
+    style : str
+        One of `judge.tables.annotations.STYLES`.
+    points, lower, upper : float
+        Beside the strengths of the models, and its interval.
+    """
+
+    style: str
+    points: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdjustedRow(ModelRating):
+    """A model's rating with style held equal, and from the same votes without the adjustment."""
+
+    unadjusted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjusted:
+    """A board adjusted for the length and formatting of answers.
+
+    Attributes
+    ----------
+    version : str
+        Of the board that it was made with.
+    votes : int
+        Counted votes that it rests on: those whose answers are still there.
+    rows : tuple of AdjustedRow
+        Best first; none where these votes do not determine the ratings.
+    """
+
+    version: str
+    votes: int
+    effects: tuple[StyleEffect, ...] = ()
+    rows: tuple[AdjustedRow, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: finite numbers, or None."""
+        effects = [asdict(one) for one in self.effects]
+        bounds = ("points", "lower", "upper")
+        return {
+            "version": self.version,
+            "votes": self.votes,
+            "effects": [
+                one | {name: one[name] if math.isfinite(one[name]) else None for name in bounds}
+                for one in effects
+            ],
+            "ratings": [row.to_dict() for row in self.rows],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
     """A leaderboard: what one named policy makes of the votes.
 
@@ -436,6 +495,8 @@ class Board:
     history : tuple of Moment
         The board at some past dates, oldest first, without the present; empty while the votes
         are of a few days.
+    adjusted : Adjusted or None
+        With style held equal; None before it was made.
     among : tuple of ModelRating
         Ratings for these voters alone, best first, where they are too few to say much of others.
     health_counted : datetime or None
@@ -473,6 +534,7 @@ class Board:
     shares: tuple[OrganisationShare, ...] = ()
     gini: float | None = None
     history: tuple[Moment, ...] = ()
+    adjusted: Adjusted | None = None
     among: tuple[ModelRating, ...] = ()
     health: tuple[ModelRecord, ...] = ()
     health_counted: datetime | None = None
@@ -508,8 +570,12 @@ class Board:
         return rated | judged | {entry.model: entry.name for entry in self.waiting}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the ratings and how they were made, as plain values for JSON."""
-        return {
+        """Return the ratings and how they were made, as plain values for JSON.
+
+        ``adjusted`` is there where some model has a style-adjusted rating.
+        """
+        adjusted = self.adjusted if self.adjusted and self.adjusted.rows else None
+        return ({"adjusted": adjusted.to_dict()} if adjusted else {}) | {
             "method": {
                 "words": self.method,
                 "level": self.level,
@@ -540,8 +606,12 @@ class Board:
         """Return a row for each rated model, each with how all were made.
 
         ``by`` is ``people``, or ``judge only`` in the rows of new models, which come last.
+        ``adjusted_rating`` and its interval are there as in `to_dict`.
         """
         return rows_of(self.to_dict())
+
+
+_OWN = ("rating", "lower", "upper")
 
 
 def rows_of(board: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -558,6 +628,12 @@ def rows_of(board: Mapping[str, Any]) -> list[dict[str, Any]]:
         "updated": method["updated"],
     }
     rated = [row | {"by": "people"} for row in board["ratings"]]
+    if adjusted := board.get("adjusted"):
+        own = {row["model"]: row for row in adjusted["ratings"]}
+        rated = [
+            row | {f"adjusted_{name}": own.get(row["model"], {}).get(name) for name in _OWN}
+            for row in rated
+        ]
     empty = dict.fromkeys(rated[0]) if rated else {}
     judged = [
         empty | {name: value for name, value in one.items() if name in empty}

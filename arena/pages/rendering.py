@@ -89,6 +89,15 @@ FACETS = {
     "refusal": Sentence("Refusals"),
 }
 
+STYLES = {
+    "length": Sentence("twice as many characters"),
+    "headers": Sentence("twice as many headings"),
+    "lists": Sentence("twice as many list items"),
+    "bold": Sentence("twice as many passages in bold"),
+    "code": Sentence("twice as many blocks of code"),
+}
+"""What one answer has more of than the other, by the styles that a board is adjusted for."""
+
 
 def rank_range(low: int | None, high: int | None) -> str:
     """Ranks that the votes allow: ``2–4``, or one number.
@@ -592,6 +601,7 @@ def method_page(
     return filled(
         "method.html",
         visit,
+        styles=STYLES,
         board=board,
         pacing=pacing,
         linked=linked,

@@ -13,7 +13,7 @@ from arena.boards.labelled import AND, FEWEST_OF_BOTH
 from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, Newcomer, Waiting
 from arena.domain.model import Stage
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Language
-from arena.pages.rendering import ANYBODY, Visit, filled
+from arena.pages.rendering import ANYBODY, STYLES, Visit, filled
 from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, tone
 from rating.charts.drawing import Scale
 from rating.sentences import Sentence, foremost
@@ -59,6 +59,7 @@ MOST_MORE = 100
 
 VIEWS = {
     "": Sentence("Board"),
+    "adjusted": Sentence("Style-adjusted"),
     "head-to-head": Sentence("Head-to-head"),
     "robustness": Sentence("Robustness"),
     "data": Sentence("Data"),
@@ -225,6 +226,7 @@ def below_summary(
     names, of_models, cells = heatmap(board)
     entries: list[Entry] = [*board.rows, *board.newcomers, *board.waiting]
     others = {row.model: row for row in whole.rows} if whole else {}
+    adjusted = board.adjusted
     page = filled(
         "below_summary.html",
         Visit(language),
@@ -254,6 +256,11 @@ def below_summary(
         ],
         over_time=panels(board),
         even=even(board),
+        adjusted=adjusted if adjusted and adjusted.rows else None,
+        adjusted_axis=adjusted
+        and adjusted.rows
+        and Scale.of_ratings(adjusted.rows, board.anchor_mean),
+        styles=STYLES,
         whole=whole if board.rows else None,
         beside=[
             (row, other)

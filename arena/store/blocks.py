@@ -25,6 +25,7 @@ from arena.errors import BrokenRecordError
 from arena.store import chain
 from arena.store.chain import AnyRow
 from arena.store.store import Store
+from arena.store.styles import of_votes
 from arena.store.tables import (
     BOTH_MODELS,
     BattleRow,
@@ -201,8 +202,13 @@ class _NamesOnDisk(_Names):
         return known
 
 
-def coded(session: Session, policy: Policy) -> LoggedVotes:
+def coded(session: Session, policy: Policy, *, styles: bool = False) -> LoggedVotes:
     """Read every vote, skips among them, and why a policy leaves it out.
+
+    Parameters
+    ----------
+    styles : bool
+        Read what is counted of the answers, too: see `arena.store.styles`.
 
     Raises
     ------
@@ -219,7 +225,10 @@ def coded(session: Session, policy: Policy) -> LoggedVotes:
         msg = f"The counts of votes up to link {last} are not of this chain: see arena verify."
         raise BrokenRecordError(msg)
     parts.append(names.pack(_by_name(connection.execute(_ROWS, {"after": last}).all()))[0])
-    return _logged(connection, policy, names, np.concatenate(parts))
+    votes = np.concatenate(parts)
+    logged = _logged(connection, policy, names, votes)
+    numbers = of_votes(connection, votes["link"]) if styles else {}
+    return replace(logged, numbers=numbers)
 
 
 def columns(

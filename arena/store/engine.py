@@ -73,6 +73,7 @@ OF_WORDS = (
     "vote",
     "vote_remark",
     "vote_block",
+    "vote_style",
     "board",
     "exclusion",
     "judgement",

@@ -47,6 +47,7 @@ from arena.store.tables import (
     VoteRemarkRow,
     VoteRow,
     VoterRow,
+    VoteStyleRow,
 )
 from arena.store.voting import LEAST_ID
 
@@ -91,19 +92,16 @@ _EMPTY_ANSWER = (
         erased_chars=bindparam("characters"),
     )
 )
-_DROP_REMARKS = delete(VoteRemarkRow).where(
-    col(VoteRemarkRow.vote_id).in_(
-        select(col(VoteRow.id)).where(col(VoteRow.battle_id).in_(_OF_THESE))
-    )
+_VOTED = select(col(VoteRow.id)).where(col(VoteRow.battle_id).in_(_OF_THESE))
+_DROP_REMARKS, _DROP_STYLES = (
+    delete(row).where(col(row.vote_id).in_(_VOTED)) for row in (VoteRemarkRow, VoteStyleRow)
 )
 _OF_LINK = ("link", "content", "previous_hash", "hash")
 _VOTES: Any = select(*(col(getattr(VoteRow, name)) for name in _OF_LINK)).where(
     col(VoteRow.battle_id).in_(_OF_THESE)
 )
 _N_VOTES = select(func.count()).select_from(VoteRow).where(col(VoteRow.battle_id).in_(_OF_THESE))
-_ON_THESE = col(ExclusionRow.vote_id).in_(
-    select(col(VoteRow.id)).where(col(VoteRow.battle_id).in_(_OF_THESE))
-)
+_ON_THESE = col(ExclusionRow.vote_id).in_(_VOTED)
 _EXCLUSIONS: Any = select(*(col(getattr(ExclusionRow, name)) for name in _OF_LINK)).where(
     _ON_THESE
 )
@@ -408,7 +406,7 @@ def _take_some_out(session: Session, battles: list[int], now: datetime) -> int:
         for kind, some in (("vote", votes), ("exclusion", exclusions))
         for row in some
     ]
-    for statement in (_DROP_EXCLUSIONS, _DROP_REMARKS, _DROP_VOTES, _NO_VOTE):
+    for statement in (_DROP_EXCLUSIONS, _DROP_REMARKS, _DROP_STYLES, _DROP_VOTES, _NO_VOTE):
         connection.execute(statement, these)
     connection.execute(insert(LinkRow), rows)
     bound = {"links": sorted(row["link"] for row in rows), "ts": chain.plain(now)}
@@ -436,8 +434,8 @@ def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     for statement, rows in ((_EMPTY_TURN, turns), (_EMPTY_ANSWER, answers)):
         if rows:
             connection.execute(statement, rows)
-    connection.execute(_DROP_REMARKS, these)
-    connection.execute(_CLOSE, these)
+    for statement in (_DROP_REMARKS, _DROP_STYLES, _CLOSE):
+        connection.execute(statement, these)
     since = func.coalesce(col(BattleRow.erased), literal(now, UtcDateTime()))
     connection.execute(_MARK.values(erased=since, message=ERASED), these)
     return len(turns) + len(answers)

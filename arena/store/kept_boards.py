@@ -122,9 +122,9 @@ def _seal(key: bytes, *parts: str) -> str:
     return hmac.new(key, json.dumps(["board", *parts]).encode(), "sha256").hexdigest()
 
 
-def votes(session: Session, policy: Policy) -> tuple[State, LoggedVotes]:
+def votes(session: Session, policy: Policy, *, styles: bool = False) -> tuple[State, LoggedVotes]:
     """Read what a board is made of: the state that it has, and every vote."""
-    return state(session), blocks.coded(session, policy)
+    return state(session), blocks.coded(session, policy, styles=styles)
 
 
 def _is_of(policy: str) -> ColumnElement[bool]:

@@ -525,6 +525,20 @@ class VoteBlockRow(Table, table=True):
     votes: bytes = Field(sa_type=LargeBinary)
 
 
+class VoteStyleRow(Table, table=True):
+    """What is counted of the answers that a vote is about: see `arena.store.styles`.
+
+    ``counts`` are those of side A, then of side B, in the order of
+    `judge.tables.annotations.STYLES`. They are there while the texts are.
+    """
+
+    __tablename__ = "vote_style"
+    vote_id: int = Field(
+        primary_key=True, foreign_key="vote.id", sa_column_kwargs={"autoincrement": False}
+    )
+    counts: list[int] = Field(sa_type=JSON)
+
+
 class StoredBoardRow(Table, table=True):
     """The newest board of a policy, for all processes: see `arena.boards.leaderboard`.
 
@@ -540,7 +554,7 @@ class StoredBoardRow(Table, table=True):
     created: datetime = _moment()
 
 
-DERIVED = frozenset({VoteBlockRow.__tablename__, StoredBoardRow.__tablename__})
+DERIVED = frozenset(row.__tablename__ for row in (VoteBlockRow, VoteStyleRow, StoredBoardRow))
 """Tables that hold nothing of their own: what is lost of them is made again."""
 
 

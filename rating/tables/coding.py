@@ -706,7 +706,8 @@ class LoggedVotes:
     created : ndarray of int64
         Microseconds since 1970, UTC.
     numbers : mapping of str to ndarray
-        ``weight``, the probability of the pair, and ``repicks``; nothing for a board.
+        ``weight``, the probability of the pair, and ``repicks``; for a style-adjusted board
+        what is counted of both answers, such as ``length_a``, NaN where it is not known.
     labels : mapping of str to sequence of str or None
         What was asked for, by the names by which votes can be parted.
     figures : mapping of str to sequence of float or None
@@ -751,6 +752,10 @@ class LoggedVotes:
     def without(self, models: Set[str]) -> "LoggedVotes":
         """Exclude the battles of some models."""
         return self._only(~self.on(models))
+
+    def known(self, column: str) -> "LoggedVotes":
+        """Exclude the votes of which a number is not known."""
+        return self._only(~np.isnan(self.numbers[column]))
 
     def _only(self, rows: Bools) -> "LoggedVotes":
         return replace(
@@ -797,7 +802,8 @@ class LoggedVotes:
             If it names columns, or takes a style or weights that the log does not hold.
         """
         self.require_own(reading.columns)
-        if reading.style or reading.weight not in (None, SAMPLING):
+        styles = [column for name in reading.style for column in of_sides(name)]
+        if not {*styles} <= {*self.numbers} or reading.weight not in (None, SAMPLING):
             msg = (
                 "The log holds no styles, and no weights but 'sampling': export the votes, add "
                 "the columns, and read the file."
@@ -810,7 +816,8 @@ class LoggedVotes:
             texts["by"] = coded_list(self.labels[by])
         beside = [name for name in reading.beside if name in self.labels]
         texts |= {name: coded_list(self.labels[name]) for name in beside}
-        numbers = {**self.numbers} if reading.weight is not None else {}
+        taken = self.numbers if reading.weight is not None else styles
+        numbers = {name: self.numbers[name] for name in taken}
         if reading.needs_time:
             numbers["time"] = self.created / 1e6
         figures = [column for name in reading.figures for column in of_sides(name)]

@@ -1,16 +1,25 @@
 """The leaderboard in words: what it claims, of which votes, and what it leaves open."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 
 import pytest
 
-from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
+from arena.domain.board_view import (
+    Adjusted,
+    AdjustedRow,
+    Board,
+    FitCheck,
+    Misfit,
+    OrganisationShare,
+    StyleEffect,
+)
 from arena.domain.model import Kind, Stage
 from arena.domain.vote import Language
 from arena.pages.rendering import Visit
 from arena.pages.standings import MOST_WRITTEN, VIEWS, WRITTEN, Selection, leaderboard_page
+from rating.report import ModelRating
 from rating.sentences import Sentence
 from tests.arena.pages.conftest import NOW, MakeBoard, MakeRow, a_hold, a_pair, a_record
 from tests.arena.pages.page import NOTHING, Page, board_page, text, with_a_past
@@ -380,3 +389,39 @@ def test_what_is_kept_of_a_page_is_of_this_board_this_order_and_this_language(
         leaderboard_page(make_board(votes=5000 + n), linked=True, now=now)
     assert leaderboard_page(one, linked=True, now=now, selection=Selection()) == shown[0]
     assert len(WRITTEN) == MOST_WRITTEN + 1
+
+
+def adjusted_board(make_board: MakeBoard) -> Board:
+    """Give a board of which the second model is the first once style is held equal."""
+    first, second = make_board().rows
+    rows = [
+        AdjustedRow(**{name: getattr(row, name) for name in RATING}, unadjusted=row.rating)
+        for row in (second, replace(first, rating=990.0, lower=970.0, upper=1010.0))
+    ]
+    effect = StyleEffect(style="length", points=31.4, lower=12.2, upper=50.6)
+    made = Adjusted(version="3f9a1c2e", votes=2000, effects=(effect,), rows=tuple(rows))
+    return make_board(adjusted=made)
+
+
+RATING = [one.name for one in fields(ModelRating)]
+
+
+def test_a_view_shows_the_ratings_with_style_held_equal(make_board: MakeBoard) -> None:
+    board = adjusted_board(make_board)
+    page = text(board_page(board, "adjusted"))
+    assert "2,000 of 2,184 votes are used: the newest whose answers are still stored." in page
+    assert page.index("chalk-3b 816") < page.index("quartz-8b 990")
+    assert "quartz-8b 990 ± 20" in page
+    assert "twice as many characters +31 +12 to +51" in page
+    german = text(board_page(board, "adjusted", language=Language.DE))
+    assert "doppelt so vielen Zeichen +31 +12 bis +51" in german
+    assert "There are not enough votes for this view yet." in board_page(make_board(), "adjusted")
+
+
+def test_the_files_of_a_board_have_the_adjusted_ratings(make_board: MakeBoard) -> None:
+    rows = {row["model"]: row for row in adjusted_board(make_board).to_rows()}
+    names = ("rating", "adjusted_rating", "adjusted_lower", "adjusted_upper")
+    assert [rows["quartz-8b"][name] for name in names] == [1184.0, 990.0, 970.0, 1010.0]
+    plain = adjusted_board(make_board).to_dict()["adjusted"]
+    assert plain["effects"] == [{"style": "length", "points": 31.4, "lower": 12.2, "upper": 50.6}]
+    assert "adjusted" not in make_board().to_dict()
