@@ -104,6 +104,8 @@ class Settings(BaseSettings):
         Addresses or networks, separated by commas, whose forwarded headers are believed.
     metrics_port : int or None
         Port of the figures for Prometheus; None serves none.
+    otel : bool
+        Whether events of battles and verdicts are sent by OpenTelemetry.
     members_only : bool
         Whether only users, invited or signed in, may come in.
     session_days : int
@@ -191,6 +193,7 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = Field(None, ge=1, le=65535)
+    otel: bool = False
     shutdown_grace_s: float = Field(10.0, ge=0, le=DAY_S)
     members_only: bool = False
     session_days: int = Field(365, ge=1, le=400)
