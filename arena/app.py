@@ -161,6 +161,8 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
         parts.store.close()
         if parts.stop_metrics:
             parts.stop_metrics()
+        if parts.events:
+            parts.events.close()
 
     return lifespan
 

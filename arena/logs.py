@@ -1,13 +1,15 @@
 """Logs: a JSON object a line, or plain lines on a terminal; nobody's words are in them.
 
 Figures for Prometheus, on a port of their own: none of them is broken down by model.
+
+Events for OpenTelemetry, of battles and of verdicts, where they are asked for.
 """
 
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO
 from wsgiref.simple_server import WSGIServer
 
 import structlog
@@ -23,7 +25,11 @@ from structlog.typing import EventDict, Processor
 
 from arena.domain.battle import Notice
 from arena.errors import ArenaError, SettingsError
+from rating import __version__
 from rating.errors import RatingError
+
+if TYPE_CHECKING:
+    from judge.verdict import Judged
 
 QUIET = ("alembic", "httpx2", "httpcore2", "uvicorn.access")
 """Libraries whose lines would name addresses, or say nothing to an operator."""
@@ -181,3 +187,71 @@ def _stop(server: WSGIServer, thread: threading.Thread) -> None:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+AT_ONCE = 500
+"""Verdicts that are sent before more are handed over: the queue of OpenTelemetry drops others."""
+
+
+class Telemetry:
+    """Sends events by OpenTelemetry; no texts, keys, voters and answering models are in them.
+
+    OpenTelemetry's own variables say where they go (``OTEL_EXPORTER_OTLP_ENDPOINT``).
+
+    Raises
+    ------
+    SettingsError
+        If OpenTelemetry is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+            from opentelemetry.sdk._logs import LoggerProvider
+            from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+            from opentelemetry.sdk.resources import Resource
+        except ImportError as error:
+            msg = (
+                f"ARENA_OTEL: OpenTelemetry is not installed ({error}). Install the arena with "
+                "its extra 'otel': pip install 'blind-arena[otel]'."
+            )
+            raise SettingsError(msg) from error
+        ours = {"service.name": "arena", "service.version": __version__}
+        self._provider = LoggerProvider(Resource.create(ours))
+        self._provider.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+        self._logger = self._provider.get_logger("arena", __version__)
+        self.close = self._provider.shutdown
+
+    def take(self, notice: Notice) -> None:
+        """Send that the answers of a battle ended, or that a vote was cast."""
+        if notice.event in ("ended", "voted"):
+            values = {
+                "arena.battle.id": notice.battle_id,
+                "arena.battle.state": notice.state,
+                "arena.battle.failures": notice.failures or None,
+                "arena.vote.choice": notice.choice,
+            }
+            self._send(f"arena.battle.{notice.event}", values)
+
+    def verdicts(self, method: str, judge: str, rows: "Iterable[Judged]") -> None:
+        """Send what a judge was asked for in a run, and said of it."""
+        asked = (row for row in rows if row.keys and not row.recalled)
+        for n, row in enumerate(asked, 1):
+            preference = row.for_a
+            values = {
+                "gen_ai.evaluation.name": method,
+                "gen_ai.evaluation.score.label": preference.outcome if preference else None,
+                "gen_ai.evaluation.score.value": getattr(row.reading, "score", None),
+                "gen_ai.request.model": judge,
+                "error.type": row.failure,
+                "arena.verdict.order": row.order,
+                "arena.verdict.cost_usd": row.cost_usd,
+                "arena.verdict.latency_s": row.latency_s,
+            }
+            self._send("gen_ai.evaluation.result", values)
+            if n % AT_ONCE == 0:
+                self._provider.force_flush()
+
+    def _send(self, name: str, values: Mapping[str, str | float | Sequence[str] | None]) -> None:
+        known = {key: value for key, value in values.items() if value is not None}
+        self._logger.emit(event_name=name, attributes=known)

