@@ -39,7 +39,7 @@ from arena.play import upkeep
 from arena.play.topics import keep_releasing
 from arena.play.upkeep import keep_labelling
 from arena.settings import Settings
-from arena.ui.battle_page import add_assets, battle_view, page_router
+from arena.ui.battle_page import VERSION, add_assets, battle_view, page_router
 from rating import __version__
 
 STATIC = Path(__file__).parent / "ui" / "static"
@@ -94,7 +94,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(Entrance, trust=trust)
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(SecurityHeaders, version=VERSION)
     app.add_middleware(Languages, default=settings.language)
     app.add_middleware(Requests, observe=parts.metrics.request)
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)

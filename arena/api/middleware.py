@@ -270,11 +270,13 @@ def _edited(send: Send, edit: Callable[[int, MutableHeaders], None]) -> Send:
 class SecurityHeaders:
     """Adds the content security policy and its companions to every answer.
 
-    It also lets pages of an origin read an answer, without cookies, where its route allows that.
+    It also lets pages of an origin read an answer, without cookies, where its route allows that,
+    and names the version of the battle page, so that one that was loaded before an update sees it.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, version: str) -> None:
         self.app = app
+        self.headers = HEADERS | {"x-arena-page": version}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, guard its answer, and name whose pages may read it."""
@@ -283,7 +285,7 @@ class SecurityHeaders:
             if origin := scope.get("state", {}).get(ALLOWED_ORIGIN):
                 headers["access-control-allow-origin"] = origin
                 headers.add_vary_header("Origin")
-            for name, value in HEADERS.items():
+            for name, value in self.headers.items():
                 headers.setdefault(name, value)
 
         await self.app(scope, receive, _edited(send, guard))

@@ -11,7 +11,14 @@ from secrets import token_urlsafe
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form
-from httpx2 import AsyncByteStream, DecodingError, HTTPError, InvalidURL, Response
+from httpx2 import (
+    AsyncByteStream,
+    DecodingError,
+    HTTPError,
+    InvalidURL,
+    Response,
+    create_ssl_context,
+)
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -62,6 +69,7 @@ class _OpenId:
                 "scope": "openid profile email",
                 "code_challenge_method": "S256",
                 "timeout": TIMEOUT_S,
+                "verify": create_ssl_context(),  # once: it takes long, and the event loop waits
                 "headers": {"accept-encoding": "identity"},
                 "event_hooks": {"response": [_bound]},
             },

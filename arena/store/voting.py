@@ -15,6 +15,7 @@ asks again.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -655,9 +656,10 @@ class Notifications:
 
     def close(self) -> None:
         """Listen no longer."""
-        if self._listening is not None:
-            self._listening.close()
-            self._listening = None
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            with suppress(SQLAlchemyError):  # it may be lost already
+                listening.close()
 
     def _listen(self) -> Connection:
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")

@@ -1,4 +1,4 @@
-"""The day of a new admin who has read the guides run.md and deploy.md, in terminal and pages."""
+"""The day of a new admin who has read the guides run.md and operate.md, in terminal and pages."""
 
 import json
 import re

@@ -737,6 +737,17 @@ def dripping(environ: dict[str, Any], start: Callable[..., Any]) -> Iterator[byt
         yield b" "
 
 
+def test_certificates_are_read_once_and_not_at_each_sign_in(
+    with_provider: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take a fifth of a second, in which no other visitor would be answered."""
+    read = []
+    monkeypatch.setattr("httpcore2.default_ssl_context", lambda **_: read.append(1))
+    with with_provider.visitor() as ada:
+        assert sign_in(ada, "ada").headers["location"] == "/votes"
+    assert read == []
+
+
 @pytest.mark.parametrize("ahead_s", [-60, 60])
 def test_a_provider_whose_clock_is_a_minute_off_lets_people_in(
     with_provider: Served, monkeypatch: pytest.MonkeyPatch, ahead_s: float

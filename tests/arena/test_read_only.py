@@ -39,10 +39,10 @@ def run(folder: Path, *words: str) -> Ran:
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """Holds a folder for the database, which can be written to again at the end."""
-    kept = tmp_path / "kept"
-    kept.mkdir()
+    place = tmp_path / "kept"
+    place.mkdir()
     yield tmp_path
-    kept.chmod(0o755)
+    place.chmod(0o755)
 
 
 def close(folder: Path) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from arena.settings import Settings, read_roster
-from tests.deploy.tools import DEPLOY, ROSTERS, read
+from arena.settings import FROM_FILES, Settings, read_roster
+from tests.deploy.tools import DEPLOY, ROOT, ROSTERS, read
 
 
 @pytest.mark.parametrize("path", ROSTERS, ids=lambda path: path.stem)
@@ -39,6 +39,20 @@ def test_every_setting_that_deploy_names_exists() -> None:
         if path.is_file() and path.suffix != ".pyc":
             named = set(re.findall(r"\bARENA_[A-Z_]+\b", path.read_text("utf-8")))
             assert named <= known, path.name
+
+
+def test_every_setting_that_a_guide_names_exists() -> None:
+    known = {f"ARENA_{name.upper()}" for name in Settings.model_fields}
+    known |= {f"ARENA_{name.upper()}_FILE" for name in FROM_FILES}
+    for page in (ROOT / "docs" / "guides").glob("*.md"):
+        named = set(re.findall(r"`(ARENA_[A-Z_]+)[`=]", page.read_text("utf-8")))
+        assert named <= known, page.name
+
+
+def test_the_deployment_guide_is_short_and_begins_with_situations() -> None:
+    guide = read("../docs/guides/deploy.md")
+    assert len(guide.split()) <= 1500
+    assert re.search(r"^\| .+ \|$", guide, re.MULTILINE)[0] == "| your situation | setting |"  # type: ignore[index]
 
 
 def test_every_local_link_of_the_deployment_s_page_leads_somewhere() -> None:

@@ -11,7 +11,9 @@ from sqlalchemy import create_engine, inspect, text
 
 from arena.api.routes import FRESH_S
 from arena.errors import PoolingError, StoreError
+from arena.store.engine import PULSE_S
 from arena.store.store import Store
+from tests.arena.api.test_health import becomes
 from tests.command import invoke
 from tests.deploy.tools import needs_pgbouncer, pooled
 from tests.postgresql import new_database
@@ -78,6 +80,23 @@ def test_an_arena_is_not_ready_once_its_pooler_pools_transactions(
                 answer = ada.get("/health/ready")
     assert answer.status_code == 503
     assert "needs session pooling" in answer.json()["detail"]
+
+
+def test_an_arena_goes_on_when_its_pooler_comes_back(
+    direct: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    port = free_port()
+    with ExitStack() as before:
+        url = before.enter_context(pooled(direct, "session", port))
+        with quick_arena(tmp_path, database=url) as served, served.visitor() as ada:
+            battle = ada.play()
+            before.close()
+            time.sleep(2 * PULSE_S)
+            with pooled(direct, "session", port):
+                assert becomes(served.url, 200, within_s=15)
+                assert ada.vote(battle, "tie").json()["outcome"] == "tie"
+                assert ada.vote(ada.play(), "tie").json()["outcome"] == "tie"
+    assert "fault of ours" not in caplog.text
 
 
 def test_the_certificate_of_a_database_is_checked_as_the_url_asks(direct: str) -> None:

@@ -17,6 +17,7 @@ const sheet = (id) => () => {
 };
 const DO = { again, regenerate, stop, rest: showRest, "go-on": goOn, new: startOver, copy: (button) => copy(location.href, button),
   answer: (button) => copy(writtenBy(button.dataset.side), button), wide,
+  reload: () => location.assign(page.battle ? `/?b=${page.battle}` : "/"), // a voted battle's own page has no prompt
   skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
 
 function wide({ dataset: { side } }) {

@@ -3,6 +3,7 @@ import { SIDES, address, announce, box, canSend, fill, hush, page, paint, parsed
   running, say, tell, wipe, words, $ } from "./page.js";
 import { keepUp, panes } from "./answer.js";
 
+const VERSION = import.meta.url.split("/").at(-2); // of this page's files
 const SILENCE_MS = 5000; // after which a running battle is asked about
 let source = null; // the events of the battle
 let heardAt = 0; // when they last came
@@ -24,7 +25,14 @@ async function post(url, body) {
 // Gives null where nothing is known of it: it never arrived, or its answer got lost.
 export function send(url, body, options) {
   const headers = { "Content-Type": "application/json" };
-  return fetch(url, { method: "POST", headers, body: body && JSON.stringify(body), ...options }).catch(() => null);
+  return fetch(url, { method: "POST", headers, body: body && JSON.stringify(body), ...options }).then(compared).catch(() => null);
+}
+
+// The arena may be of another version than the page, which was loaded before an update.
+function compared(response) {
+  const theirs = response.headers.get("x-arena-page");
+  if (theirs) $("updated").hidden = theirs === VERSION;
+  return response;
 }
 
 // --- loading ----------------------------------------------------------------------------------
@@ -50,7 +58,7 @@ function take(body) {
 }
 
 async function read(battle) {
-  const response = await fetch(`${api(battle)}?html=1`);
+  const response = compared(await fetch(`${api(battle)}?html=1`));
   if (response.ok) return response.json();
   const problem = await response.json().catch(() => ({}));
   throw Object.assign(new Error(problem.detail || words.notShown), { status: response.status });
