@@ -810,7 +810,7 @@ def _curve(name: str, calibration: Calibration, level: float) -> Figure:
 TableRow = Mapping[str, Any]
 
 
-def _by_mean(rows: Sequence[TableRow]) -> tuple[str, ...]:
+def by_mean(rows: Sequence[TableRow]) -> tuple[str, ...]:
     """Order models by the mean of what rows say of them, best first, then by name."""
     values: dict[str, list[float]] = {}
     for row in rows:
@@ -828,7 +828,7 @@ def fallback_of(
     second: str,
     handed_over: Mapping[str, int],
     rows: Iterable[TableRow],
-    order: Callable[[Sequence[TableRow]], tuple[str, ...]] = _by_mean,
+    order: Callable[[Sequence[TableRow]], tuple[str, ...]] = by_mean,
 ) -> dict[str, Any]:
     """Tell how much of a run or a bench is a second judge's, as plain values for JSON.
 

@@ -38,7 +38,7 @@ from judge.report.page import (
     write_forms,
 )
 from judge.report.plots import Mark, heat_map, scatter, spanning
-from judge.studies.alignment import LISTED
+from judge.studies.alignment import LIST_TERM
 from judge.studies.alternative import ASSUMPTION
 from judge.studies.biases import LENGTH, SELF
 from judge.studies.boards import FEWEST_ITEMS, KINDS, NOISE_FREED
@@ -474,7 +474,7 @@ def leaderboard_tables(study: Study) -> Iterator[Table]:
     most = max(judges, key=lambda judge: judge.n_items)
     people = most.agreement.people.without_ties, most.agreement.people.with_ties
     tau = [None if one.compared is None else one.compared.figures["kendall"] for one in judges]
-    rows = {
+    rows: dict[str, tuple[str, ...]] = {
         judge.name: (
             percent_of(judge.agreement.judge.without_ties),
             percent_of(judge.agreement.judge.with_ties),
@@ -506,7 +506,7 @@ def leaderboard_tables(study: Study) -> Iterator[Table]:
                 percent_of(one.preferred[term][1]) if term in one.preferred else NONE
                 for one in judges
             ]
-            for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LISTED))
+            for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LIST_TERM))
         },
         "Rerun variance": [number_of(one.rerun_variance, 3) for one in judges],
         "Own model, points": [
@@ -522,7 +522,7 @@ def leaderboard_tables(study: Study) -> Iterator[Table]:
     known = {title: cells for title, cells in habits.items() if {*cells} != {NONE}}
     by_people = {
         title: percent_of(most.preferred[term][0])
-        for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LISTED))
+        for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LIST_TERM))
         if title in known
     }
     yield Table(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from judge.studies.alignment import LISTED, Outputs
+from judge.studies.alignment import LIST_TERM, Outputs
 from judge.studies.alternative import Calibration, WinRate, alternative, calibration, win_rates
 from judge.studies.biases import (
     LENGTH,
@@ -805,7 +805,7 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
             "consistency": None if judge.swaps is None else judge.swaps["consistent"],
             **{
                 f"{name}_{what}": judge.preferred.get(feature, (None, None))[place]
-                for feature, what in ((LENGTH, "longer"), (LISTED, "lists"))
+                for feature, what in ((LENGTH, "longer"), (LIST_TERM, "lists"))
                 for place, name in enumerate(("people_prefer", "prefers"))
             },
             "rerun_variance": judge.rerun_variance,
