@@ -64,9 +64,9 @@ class JudgeOptions:
     Attributes
     ----------
     judge : str or None
-        Model id in the roster; local/smollm2 (a small model on this machine); or pocket-judge (a
-        toy). `judge run` takes several with commas, or a group of the roster, as a jury.
-        Rule-based methods need none.
+        Model id in the roster; openai/MODEL, anthropic/MODEL, openrouter/MODEL or ollama/MODEL;
+        local/smollm2 (a small model on this machine); or pocket-judge (a toy). `judge run` takes
+        several with commas, or a group of the roster, as a jury. Rule-based methods need none.
     budget : float or None
         Stop before the cost exceeds this amount.
     concurrency : int
@@ -409,7 +409,7 @@ def roster_models(file: Path | None) -> tuple[Model, ...]:
 
 
 def roster_model(file: Path | None, name: str | None, option: str) -> Model:
-    """Give a model of a roster, a built-in judge, or what a server on this machine offers.
+    """Give a model of a roster, a built-in judge, or what a server or provider offers.
 
     Raises
     ------
@@ -424,7 +424,7 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
     from arena.endpoints.local import JUDGE
     from arena.endpoints.offline import POCKET_JUDGE
     from arena.endpoints.trial import discover
-    from arena.settings import read_servers
+    from arena.settings import provider_model, read_servers
 
     models = (*roster_models(file), POCKET_JUDGE, JUDGE)
     model = next((model for model in models if model.id == name), None)
@@ -432,6 +432,7 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
         local = asyncio.run(discover(read_servers()))
         models = (*models, *local)
         model = next((model for model in local if name in (model.id, model.model)), None)
+        model = model or provider_model(name or "")
     if model is None:
         names = ", ".join(model.id for model in models)
         what = "name one of" if name is None else f"there is no model {name!r} in the roster;"
