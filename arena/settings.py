@@ -22,7 +22,7 @@ from arena.domain.people import Known, Perishable, Provider
 from arena.domain.study import CallLimits, Purpose, Statements
 from arena.domain.vote import Language
 from arena.endpoints.sse import Budgets
-from arena.endpoints.trial import LOCAL, Server
+from arena.endpoints.trial import LOCAL, PROVIDERS, Server, entry_of
 from arena.errors import SettingsError
 from rating.errors import DataError
 from rating.tables.files import parsed, parsed_toml, read_text, storable
@@ -513,6 +513,27 @@ def read_servers() -> tuple[Server, ...]:
     """Give the servers on this machine where models may answer, and what OPENAI_BASE_URL names."""
     named = _read_openai()
     return (*LOCAL, named) if named else LOCAL
+
+
+def provider_model(name: str) -> Model | None:
+    """Give the model that a name such as openai/gpt-5 means; None if no provider is named.
+
+    ``OPENAI_BASE_URL`` and its like replace the provider's address.
+
+    Raises
+    ------
+    SettingsError
+        If the address cannot be one, or holds a key.
+    """
+    provider, _, model = name.partition("/")
+    if provider not in PROVIDERS or not model:
+        return None
+    server, variable = PROVIDERS[provider], f"{provider.upper()}_BASE_URL"
+    url = os.environ.get(variable, server.url).rstrip("/")
+    entry = entry_of(replace(server, url=url), model, name)
+    if fault := first_fault(entry):
+        raise SettingsError(f"{variable}: {fault}")
+    return entry
 
 
 def _read_openai() -> Server | None:

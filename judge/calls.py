@@ -96,6 +96,8 @@ class Profile:
         Share that a batch takes off the price, such as 0.5.
     revision : str
         Tells apart what goes by one name with the same decoding, such as another quantisation.
+    group : str
+        Name by which ``--judge`` means all models of the group.
     """
 
     token_parameter: TokenParameter = MAX_TOKENS
@@ -109,6 +111,7 @@ class Profile:
     batch: Literal["openai", "anthropic"] | None = None
     batch_discount: float = 0.0
     revision: str = ""
+    group: str = ""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -80,7 +80,7 @@ class Template:
         return frozenset(place for pieces in every for place in pieces[1::2])
 
     def filled(self, nonce: str, texts: "Mapping[str, str | Turns]") -> tuple[Message, ...]:
-        """Return both messages with the case in its places.
+        """Return both messages with the case in its places; no system message if it is empty.
 
         All places are filled in one step, so that a response which spells a place is not filled
         in turn; and every text is neutralised, because none of it is ours.
@@ -90,10 +90,9 @@ class Template:
             name: _put(pieces, filling) if name in texts else ""
             for name, pieces in self.given.items()
         }
-        return (
-            Message("system", _put(self.system, filling)),
-            Message("user", _put(self.user, filling | blocks)),
-        )
+        system = _put(self.system, filling)
+        user = Message("user", _put(self.user, filling | blocks))
+        return (Message("system", system), user) if system else (user,)
 
 
 Turns = tuple[tuple[str, str], ...]

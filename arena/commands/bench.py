@@ -328,12 +328,12 @@ def at_desk(bench: Bench, database: str | None, roster: Path | None) -> "Iterato
         second = second_judge(
             store,
             settings.roster,
-            bench.fallback_judge,
             bench.options,
             budgets,
             bench.method,
             bench.seed,
             bench.swap_share,
+            bench.fallback_judge,
         )
         yield _Desk(bench, store, budgets, second)
 

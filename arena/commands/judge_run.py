@@ -22,6 +22,7 @@ from arena.commands.judge import on_fallback, with_second
 from arena.commands.judge_work import (
     IFEVAL,
     JudgeOptions,
+    Seat,
     Task,
     Work,
     done,
@@ -37,7 +38,7 @@ from rating.tables.files import ENTRY, in_mb, replacing, require_file
 
 if TYPE_CHECKING:
     from arena.endpoints.chat import Limits, Line
-    from judge.calls import Call, Key
+    from judge.calls import Call, Key, Options
     from judge.case import Reply
     from judge.verdict import Run
 
@@ -419,7 +420,7 @@ def run(
         If no reply has log-probabilities, repeat the run with the method that the chosen one names
         for this: for alpaca_eval, alpaca_eval_sampled (or `sampled`).
     fallback_judge
-        Model in the roster that replaces the judge when its endpoint fails or it refuses a case.
+        Model in the roster that replaces a judge when its endpoint fails or it refuses a case.
         Each verdict names its judge.
     batch
         write: write requests to files for a batch endpoint (OpenAI or Anthropic format). read:
@@ -439,7 +440,7 @@ def run(
     arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --out found.csv
     arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --dry-run
     """
-    from judge.tables.verdicts import require_writable
+    from judge.tables.verdicts import require_writable, write_judged
 
     if batch is not None:
         _require_batch_alone(
@@ -459,7 +460,9 @@ def run(
     if task.method == IFEVAL:
         _check(task, options.judge, out, form)
         return
-    with prepared(options, task, length_margin, second=fallback_judge) as work:
+    with prepared(options, task, length_margin, second=fallback_judge, several=True) as work:
+        if work.others:
+            _require_jury(work, batch, fallback, certificate)
         beyond = () if certificate is None else _beyond(certificate, work)
         if batch is not None:
             _batched(work, batch, form)
@@ -468,9 +471,13 @@ def run(
         if dry_run or out is None:
             show_estimate(work, form)
             return
-        report = _judged(work, out, fallback)
+        rows, report = _judged(work, fallback) if not work.others else _jury(work)
+        write_judged(rows, out)
         report |= {"warnings": [*beyond, *work.warnings, *report["warnings"]]}
-    _show_run(report, out, form, max_unparsed)
+    if work.others:
+        _show_jury(report, out, form, max_unparsed)
+    else:
+        _show_run(report, out, form, max_unparsed)
 
 
 def work(
@@ -552,12 +559,98 @@ def _require_batch_alone(
         raise DataError(msg)
 
 
-def _judged(work: Work, out: Path, fallback: str | None) -> dict[str, Any]:
-    """Judge, write the rows, and return what is to be said."""
+def _require_jury(
+    work: Work, batch: Batch | None, fallback: str | None, certificate: Path | None
+) -> None:
+    """Raise `DataError` for what several judges cannot do."""
+    given = {"--batch": batch, f"--fallback {fallback}": fallback, "--certificate": certificate}
+    for name, value in given.items():
+        if value is not None:
+            raise DataError(f"{name} is for one judge: ask each by itself, or omit it.")
+    if not work.method.pairwise:
+        msg = f"A jury compares answers, and {work.method.name!r} marks one: name one judge."
+        raise DataError(msg)
+
+
+def _jury(work: Work) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Ask one judge after the other, and return the rows of all with those of the jury."""
+    from judge.report.jury import jury
+    from judge.verdict import Stop
+
+    by_seat: dict[str, Sequence[dict[str, Any]]] = {}
+    reports: dict[str, dict[str, Any]] = {}
+    spent = 0.0
+
+    def left(seat: Seat) -> "Options":
+        limit = seat.options.limit_usd
+        return replace(seat.options, limit_usd=None if limit is None else max(limit - spent, 0.0))
+
+    for seat in (work, *work.others):
+        second = work.second and replace(work.second, options=left(work.second))
+        own = replace(
+            work, model=seat.model, journal=seat.journal, options=left(seat), second=second
+        )
+        rows, report = _judged(own, None)
+        by_seat[seat.model.id], reports[seat.model.id] = rows, report
+        spent += report["spent_usd"] or 0.0
+        if report["stopped"] == Stop.BUDGET.value:
+            break
+    together, verdicts = jury(by_seat)
+    known = [one["spent_usd"] for one in reports.values() if one["spent_usd"] is not None]
+    stopped = next((r for r in reports.values() if r["stopped"] == Stop.BUDGET.value), None)
+    return [*(row for rows in by_seat.values() for row in rows), *together], {
+        **verdicts,
+        "judges": reports,
+        "n_asked": sum(one["n_asked"] for one in reports.values()),
+        "n_recalled": sum(one["n_recalled"] for one in reports.values()),
+        "spent_usd": sum(known) if known else None,
+        "stopped": stopped and stopped["stopped"],
+        "why": stopped["why"] if stopped else "",
+        "warnings": [
+            f"{name}: {text}" for name, one in reports.items() for text in one["warnings"]
+        ],
+    }
+
+
+def _show_jury(report: Report, out: Path, form: str, max_unparsed: float) -> None:
+    """Show what several judges say together; end with 1 if they have no verdict."""
+    reports = report["judges"]
+    many = {name: one for name, one in reports.items() if one["unparsed"]["share"] > max_unparsed}
+    if form == "json":
+        write_json({**report, "out": str(out)})
+    else:
+        spent = "" if report["spent_usd"] is None else f" for ${report['spent_usd']:.4g}"
+        say(
+            f"{out}: {len(reports)} judges. {report['n_asked']:,} new replies{spent}, "
+            f"{report['n_recalled']:,} known before."
+        )
+        for name, one in reports.items():
+            if failed := sum(one["failed"].values()):
+                why = ", ".join(f"{n:,} {what}" for what, n in sorted(one["failed"].items()))
+                by = one["fallback"]["judge"] if "fallback" in one else ""
+                then = f"{by!r} judges them in its place" if by else "the other judges decide"
+                say(f"{name} failed for good on {failed:,} cases ({why}): {then}.")
+        for sentence in report["sentences"]:
+            say(sentence)
+        for warning in foremost(report["warnings"]):
+            say(f"! {warning}")
+    for name, one in many.items():
+        say(
+            f"arena: {round(100 * one['unparsed']['share'])}% of the replies of {name} are "
+            f"unparsed, more than --max-unparsed {max_unparsed:g} allows. {_first_reply(one)}",
+            error=True,
+        )
+    if report["stopped"] is not None:
+        stop(report["why"])
+    if many or not report["majority"]["decided"]:
+        sys.exit(1)
+
+
+def _judged(work: Work, fallback: str | None) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
+    """Judge, and return the rows and what is to be said."""
     from judge.methods import margined
     from judge.report.run import lacks_logprobs
     from judge.runs import reasons
-    from judge.tables.verdicts import write_judged
 
     lack = work.options.lack(work.method) if fallback is not None else None
     result = done(work) if lack is None else None
@@ -573,25 +666,24 @@ def _judged(work: Work, out: Path, fallback: str | None) -> dict[str, Any]:
         result = done(work)
         result = result if first is None else result.after(first)
     assert result is not None
-    alone = result
-    why: Mapping[str, int] = {}
+    alone, why = result, reasons(result)
     if work.second is not None:
-        spent = alone.spent_usd
-        result = with_second(alone, work.second, work.cases, work.method, spent)
-        why = {} if result is alone else reasons(alone)
+        result = with_second(alone, work.second, work.cases, work.method, alone.spent_usd)
+        why = {} if result is alone else why
     shown = result
     if work.method.length_margin is not None:
         cases = {named.case.id: named.case for named in work.cases}
         shown = replace(result, judged=margined(result.judged, cases, work.margin))
     rows, report = _judge_run_results(work, shown)
-    write_judged(rows, out)
     report |= {"warnings": [*fell_back, *report["warnings"]]}
     report |= _unparsed(work, result)
     if work.second is not None:
         from judge.report.page import fallback_of
 
         report["fallback"] = fallback_of(work.model.id, work.second.model.id, why, rows)
-    return report
+    if work.others:
+        report["failed"] = dict(why)
+    return rows, report
 
 
 def _unparsed(work: Work, run: "Run") -> dict[str, Any]:

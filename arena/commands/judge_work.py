@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -63,8 +64,9 @@ class JudgeOptions:
     Attributes
     ----------
     judge : str or None
-        Model id in the roster; local/smollm2 (a small model on this machine); or pocket-judge (a
-        toy). Rule-based methods need none.
+        Model id in the roster; openai/MODEL, anthropic/MODEL, openrouter/MODEL or ollama/MODEL;
+        local/smollm2 (a small model on this machine); or pocket-judge (a toy). `judge run` takes
+        several with commas, or a group of the roster, as a jury. Rule-based methods need none.
     budget : float or None
         Stop before the cost exceeds this amount.
     concurrency : int
@@ -149,6 +151,8 @@ class Work(Seat):
         Length margin of WB-Reward, in characters; None for none.
     second : Seat or None
         Who is asked in the judge's place, if anybody.
+    others : sequence of Seat
+        Further judges of the same cases.
     warnings : sequence of str
         What was said of rows that are no cases.
     """
@@ -157,6 +161,7 @@ class Work(Seat):
     method: "FileMethod"
     margin: int | None = None
     second: Seat | None = None
+    others: Sequence[Seat] = ()
     warnings: Sequence[str] = ()
 
 
@@ -169,6 +174,7 @@ def prepared(
     *,
     second: str | None = None,
     probes: bool = False,
+    several: bool = False,
 ) -> Iterator[Work]:
     """Open the database and read what the work needs; what goes wrong in it is bad input.
 
@@ -180,6 +186,8 @@ def prepared(
         Who is to be asked in the judge's place.
     probes : bool
         Whether a probe makes the cases, of pairs with nothing beside them.
+    several : bool
+        Whether the options may name several judges.
 
     Raises
     ------
@@ -196,7 +204,11 @@ def prepared(
         require_references(method.name, method)
     share = method.swap_share if task.swap_share is None else task.swap_share
     settings = read_settings(database=chosen.database, roster=chosen.roster)
-    model = roster_model(settings.roster, chosen.judge, "--judge")
+    names = _judges(settings.roster, chosen.judge) if several else (chosen.judge,)
+    every = [*names, second]
+    if len(names) > 1 and (twice := [name for name in every if every.count(name) > 1]):
+        raise DataError(f"{twice[0]!r} is named twice as a judge: name it once.")
+    model = roster_model(settings.roster, names[0], "--judge")
     warnings: list[str] = []
 
     def warn(words: str) -> None:
@@ -207,6 +219,9 @@ def prepared(
         pairs = method.pairwise or probes
         budgets = settings.budgets()
         first = seat_of(store, model, chosen, budgets, task.seed, share)
+        beside = partial(
+            second_judge, store, settings.roster, chosen, budgets, method, task.seed, share
+        )
         work = Work(
             model=model,
             options=first.options,
@@ -216,39 +231,48 @@ def prepared(
             cases=_cases(store, task, files, warn, pairs=pairs, turns=method.reads_turns),
             warnings=warnings,
             margin=margin_of(method, margin),
-            second=second_judge(
-                store, settings.roster, second, chosen, budgets, method, task.seed, share
-            ),
+            second=beside(second),
+            others=[seat for name in names[1:] if (seat := beside(name, "--judge"))],
         )
-        _require_images_of_second(work)
+        _require_images(work)
         yield work
 
 
-def _require_images_of_second(work: Work) -> None:
-    """Raise `DataError` where the second judge could not be asked: better before it is needed."""
-    second = work.second
-    if second is None or second.model.judging.images:
-        return
-    if any(named.case.images for named in work.cases):
-        msg = (
-            f"--fallback-judge {second.model.id!r}: some cases have images, and the roster does "
-            "not state that this model accepts them: write judging = { images = true } in its "
-            "entry."
-        )
-        raise DataError(msg)
+def _judges(roster: Path | None, given: str | None) -> tuple[str | None, ...]:
+    """Give the names of the judges that are meant: of a group of the roster, or between commas."""
+    if given is None:
+        return (None,)
+    group = tuple(one.id for one in roster_models(roster) if one.judging.group == given)
+    return group or tuple(name.strip() for name in given.split(","))
+
+
+def _require_images(work: Work) -> None:
+    """Raise `DataError` where another judge could not be asked: better before it is needed."""
+    beside = [("--fallback-judge", work.second)] + [("--judge", seat) for seat in work.others]
+    for option, seat in beside:
+        if seat is None or seat.model.judging.images:
+            continue
+        if any(named.case.images for named in work.cases):
+            msg = (
+                f"{option} {seat.model.id!r}: some cases have images, and the roster does not "
+                "state that this model accepts them: write judging = { images = true } in its "
+                "entry."
+            )
+            raise DataError(msg)
 
 
 def second_judge(
     store: "Store",
     roster: Path | None,
-    name: str | None,
     chosen: JudgeOptions,
     budgets: "Budgets",
     method: "FileMethod | None",
     seed: str | None,
     swap_share: float,
+    name: str | None,
+    option: str = "--fallback-judge",
 ) -> Seat | None:
-    """Give the judge of ``--fallback-judge``, with a journal of its own.
+    """Give a further judge, with a journal of its own.
 
     Raises
     ------
@@ -259,27 +283,34 @@ def second_judge(
     if name is None or method is None:
         return None
     if name == chosen.judge:
-        msg = f"--fallback-judge {name!r} is the judge itself: name another, or omit it."
+        msg = f"{option} {name!r} is the judge itself: name another, or omit it."
         raise DataError(msg)
-    model = roster_model(roster, name, "--fallback-judge")
+    model = roster_model(roster, name, option)
     if chosen.budget is not None and model.price is None:
         msg = f"--budget counts dollars, and {name!r} has no price in the roster: add it."
         raise DataError(msg)
     seat = seat_of(store, model, chosen, budgets, seed, swap_share)
     if lack := seat.options.lack(method):
-        raise DataError(f"--fallback-judge {name!r}: {lack}")
+        raise DataError(f"{option} {name!r}: {lack}")
     return seat
 
 
 def show_estimate(work: Work, form: str | None) -> None:
-    """Show what the work would ask."""
+    """Show what the work would ask, of each judge."""
     from judge.runs import forecast_all
 
-    estimate = asyncio.run(forecast_all(work.cases, work.method, work.journal, work.options))
+    estimates = {
+        seat.model.id: asyncio.run(
+            forecast_all(work.cases, work.method, seat.journal, seat.options)
+        )
+        for seat in (work, *work.others)
+    }
     if form == "json":
-        write_json(estimate.to_dict())
-    else:
-        say(in_words(estimate))
+        each = {name: one.to_dict() for name, one in estimates.items()}
+        write_json({"judges": each} if work.others else each[work.model.id])
+        return
+    for name, estimate in estimates.items():
+        say(f"{name}: {in_words(estimate)}" if work.others else in_words(estimate))
 
 
 def in_words(estimate: "Estimate") -> str:
@@ -388,7 +419,7 @@ def roster_models(file: Path | None) -> tuple[Model, ...]:
 
 
 def roster_model(file: Path | None, name: str | None, option: str) -> Model:
-    """Give a model of a roster, a built-in judge, or what a server on this machine offers.
+    """Give a model of a roster, a built-in judge, or what a server or provider offers.
 
     Raises
     ------
@@ -403,7 +434,7 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
     from arena.endpoints.local import JUDGE
     from arena.endpoints.offline import POCKET_JUDGE
     from arena.endpoints.trial import discover
-    from arena.settings import read_servers
+    from arena.settings import provider_model, read_servers
 
     models = (*roster_models(file), POCKET_JUDGE, JUDGE)
     model = next((model for model in models if model.id == name), None)
@@ -411,6 +442,7 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
         local = asyncio.run(discover(read_servers()))
         models = (*models, *local)
         model = next((model for model in local if name in (model.id, model.model)), None)
+        model = model or provider_model(name or "")
     if model is None:
         names = ", ".join(model.id for model in models)
         what = "name one of" if name is None else f"there is no model {name!r} in the roster;"

@@ -98,6 +98,14 @@ LOCAL = (
     Server("LM Studio", "http://127.0.0.1:1234/v1"),
 )
 
+PROVIDERS = {
+    "openai": Server("OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": Server("Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "openrouter": Server("OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "ollama": Server("Ollama", "http://127.0.0.1:11434/v1"),
+}
+"""By what stands before the first slash of a model's name, where no roster has it."""
+
 
 async def discover(servers: Sequence[Server]) -> tuple[Model, ...]:
     """Ask servers for their models, all at once; one that does not list any has none."""
@@ -128,7 +136,7 @@ async def _models_of(client: httpx2.AsyncClient, server: Server) -> list[Model]:
         TimeoutError,
     ):
         return []
-    return [_entry(server, name) for name in names if not NO_CHAT.search(name)]
+    return [entry_of(server, name) for name in names if not NO_CHAT.search(name)]
 
 
 def _names(body: object) -> list[str]:
@@ -140,9 +148,10 @@ def _names(body: object) -> list[str]:
     return sorted({name for name in names if isinstance(name, str) and name.strip()})
 
 
-def _entry(server: Server, name: str) -> Model:
+def entry_of(server: Server, name: str, id: str = "") -> Model:
+    """Make the entry of a model of a server, under an id of its own if one is given."""
     return Model(
-        id=UNUSUAL.sub("-", f"{server.name}/{name}"),
+        id=UNUSUAL.sub("-", id or f"{server.name}/{name}"),
         name=f"{name} ({server.name})",
         endpoint=server.url,
         model=name,

@@ -265,6 +265,9 @@ TOP: Keys = {
     "score": _Key(_one_of(SCORES), f"one of {', '.join(SCORES)}"),
     "fields": _Key(_fields, f"a list of some of {', '.join(FIELDS)}, each once", required=True),
     "orders": _Key(_one_of(("both", "one")), '"both", or "one" that is drawn for each pair'),
+    "upstream": _Key(
+        lambda value: isinstance(value, bool), "true for the words of a source to the letter"
+    ),
     "samples": _Key(_whole(1, 100), "a whole number from 1 to 100"),
     "fallback": _Key(_line, "the name of a method, or a file beside this one that ends in .toml"),
     "length_margin": _Key(_whole(0, 1_000_000), "a whole number of characters"),
@@ -448,6 +451,8 @@ class FileMethod:
         What differs from the source, and why.
     text : str
         The file.
+    upstream : bool
+        Whether its words are those of its source to the letter, without fences if need be.
     checklists : mapping
         Questions by `Case.prompt_id`.
     rubric : str or None
@@ -464,6 +469,7 @@ class FileMethod:
     length_margin: int | None = None
     changes: tuple[str, ...] = ()
     text: str = field(repr=False)
+    upstream: bool = False
     checklists: Checklists = field(default_factory=dict, repr=False)
     rubric: str | None = field(default=None, repr=False)
 
@@ -491,6 +497,22 @@ class FileMethod:
     def by_checklist(self) -> bool:
         """Whether it goes by a checklist of the prompt."""
         return "checklist" in self.fields
+
+    @property
+    def unfenced(self) -> tuple[str, ...]:
+        """The answers that do not stand between two codes: each could end its own part.
+
+        Turns of a conversation have fences of their own.
+        """
+        bare = []
+        for pieces in (self.template.system, self.template.user):
+            places = ["", *pieces[1::2], ""]
+            bare += [
+                place
+                for before, place, after in zip(places, places[1:], places[2:], strict=False)
+                if place in ("response_a", "response_b") and {before, after} != {"nonce"}
+            ]
+        return tuple(bare)
 
     def with_checklists(self, checklists: Checklists) -> "FileMethod":
         """Return the method with checklists in hand."""
@@ -658,9 +680,11 @@ def parsed(text: str, name: str, source: str) -> FileMethod:
     values = parsed_toml(text, repr(source))
     _require_keys(source, "", values, TOP)
     _require_keys(source, "[decoding]", values["decoding"], DECODING)
-    grammar = _grammar(source, values["reply"])
+    grammar, upstream = _grammar(source, values["reply"]), values.get("upstream", False)
     method = FileMethod(
-        description=_description(name, values, _template(source, values["template"])),
+        description=_description(
+            name, values, _template(source, values["template"], upstream=upstream)
+        ),
         about=values["about"],
         fields=tuple(values["fields"]),
         grammar=grammar,
@@ -670,6 +694,7 @@ def parsed(text: str, name: str, source: str) -> FileMethod:
         length_margin=values.get("length_margin"),
         changes=tuple(values.get("changes", ())),
         text=text,
+        upstream=upstream,
     )
     for wrong, why in _contradictions(method, values):
         if wrong:
@@ -694,13 +719,15 @@ def _grammar(source: str, values: Mapping[str, Any]) -> _Grammar:
     )
 
 
-def _template(source: str, values: str | Mapping[str, Any]) -> Template:
+def _template(source: str, values: str | Mapping[str, Any], *, upstream: bool) -> Template:
     if isinstance(values, str):
         if not NAME.fullmatch(values) or not (files("judge.methods") / f"{values}.toml").is_file():
             msg = f"{source!r}: template is {values!r}: name a published method, for its words."
             raise DataError(msg)
         return published(values).template
-    _require_keys(source, "[template]", values, TEMPLATE)
+    may_be_empty = replace(TEMPLATE["system"], allows=lambda value: isinstance(value, str))
+    keys = {**TEMPLATE, "system": may_be_empty} if upstream else TEMPLATE
+    _require_keys(source, "[template]", values, keys)
     return Template.of(values["system"], values["user"], values.get("given"))
 
 
@@ -787,10 +814,17 @@ def _in_words(method: FileMethod) -> Iterator[tuple[object, str]]:
         f"[template.given] has {_quoted(template.given)}, which stands in the system message: put "
         "it in the user's message alone",
     )
+    fences = (
+        "put [begin answer ${nonce}] and [end answer ${nonce}] around what others wrote, so that "
+        "no answer can end its own fence; upstream = true does without"
+    )
     yield (
-        "nonce" not in template.places,
-        "there is no ${nonce} in the template: put [begin answer ${nonce}] and [end answer "
-        "${nonce}] around what others wrote, so that no answer can end its own fence",
+        not method.upstream and "nonce" not in template.places,
+        f"there is no ${{nonce}} in the template: {fences}",
+    )
+    yield (
+        not method.upstream and method.unfenced,
+        f"{_quoted(method.unfenced)} stand between no two ${{nonce}}: {fences}",
     )
 
 

@@ -21,8 +21,9 @@ from markupsafe import Markup
 from judge.render.pages import Environment, as_file, environment
 from judge.report.cards import ProbePage
 from judge.report.plots import Mark, dots, scatter, spanning
+from judge.studies.alignment import LIST_TERM
 from judge.studies.alternative import Calibration
-from judge.studies.biases import on_moderation
+from judge.studies.biases import Effect, on_moderation
 from judge.studies.estimates import (
     NONE,
     Estimate,
@@ -36,9 +37,17 @@ from judge.studies.estimates import (
     points_of,
     signed_of,
 )
-from judge.studies.gates import FAVOURED, MIN_ITEMS, MIN_PROMPTS, PASS, RANDOM, RATERS
+from judge.studies.gates import (
+    FAVOURED,
+    MIN_ITEMS,
+    MIN_PROMPTS,
+    PASS,
+    RANDOM,
+    RATERS,
+)
+from judge.studies.gates import LONGEST as LONGEST_ANSWER
 from judge.studies.licence import Graded, Licence
-from judge.studies.one_judge import JudgeStudy, SideBySide
+from judge.studies.one_judge import JudgeStudy, SideBySide, Study
 from judge.studies.reliability import CONDITION, Rates
 from rating import Outcome
 from rating.charts.drawing import Scale
@@ -80,7 +89,15 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report under a heading."""
+    """A part of the report under a heading.
+
+    Attributes
+    ----------
+    aside : tuple of Table
+        Further tables, which a page folds.
+    folded : bool
+        Whether a page shows its heading alone until it is opened.
+    """
 
     title: str
     paragraphs: tuple[str, ...] = ()
@@ -90,11 +107,13 @@ class Section:
     examples: tuple[Example, ...] = ()
     points: tuple[str, ...] = ()
     code: str = ""
+    aside: tuple[Table, ...] = ()
+    folded: bool = False
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """Its tables, except those that have nothing but names and dashes."""
-        whole = (*((self.table,) if self.table else ()), *self.more)
+        whole = (*((self.table,) if self.table else ()), *self.more, *self.aside)
         return tuple(table for table in whole if formats.has_figures(table.rows))
 
     @property
@@ -106,12 +125,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer for one judge, to be read first."""
+    """The answer for one judge, to be read first; a page folds sentences after those shown."""
 
     judge: str
     tone: Tone
     headline: str
     sentences: tuple[str, ...]
+    shown: int = 99
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +362,7 @@ EFFECTS = {
     "format": "Twice as much Markdown",
     "refusal": "Declining",
     "self": "Its own model",
+    LIST_TERM: "Having the only list",
 }
 
 
@@ -407,14 +428,15 @@ def agreement_section(judges: Judges, level: float) -> Section:
     """Put judges, people, the ceiling and the rules that read nothing into one table."""
     rows = _rows(judges)
     table = Table(
-        head=("Compared with a vote", "Ties excluded", "With ties", "Pairs"),
+        head=("Compared with a vote", "Ties excluded", "With ties", "Pairs", "Replaces"),
         rows=tuple(row for row, _ in rows),
         note=(
             f"Percent, with {100 * level:g}% intervals over prompts and, if votes name their "
             "voters, over people; the interval of the best possible judge is over prompts alone. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: of a verdict "
-            "and a vote, or of two votes, with ties."
+            "and a vote, or of two votes, with ties. Replaces: share of the people tested whom "
+            "it can replace in the alternative-annotator test; of two people, another person."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -423,7 +445,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
         "Agreement with people",
         table=table,
         figures=(_agreement_figure(lines, level),) if lines else (),
-        more=(_lead_table(judges), *_alternative_table(judges), *_favouritism_tables(judges)),
+        aside=(_lead_table(judges), *_alternative_table(judges), *_favouritism_tables(judges)),
     )
 
 
@@ -445,15 +467,26 @@ Row = tuple[tuple[str, ...], Line | None]
 
 def _rows(judges: Judges) -> list[Row]:
     """Give judges, people and the ceiling, and rules, each of these once where it is the same."""
-    people = [_row(PEOPLE, "people", *_both(judge.agreement.people)) for judge in judges]
-    tops = [_ceiling_row(judge.ceiling.highest) for judge in judges]
+
+    def replaced(judge: JudgeStudy, name: str) -> float | None:
+        return getattr(judge.evidence.alternative, name, None)
+
+    people = [
+        _row(PEOPLE, "people", *_both(judge.agreement.people), replaced(judge, "person"))
+        for judge in judges
+    ]
+    tops = [row for judge in judges for row in _top_rows(judge, replaced(judge, "majority"))]
     rules = [
-        _row(rule.name, "other", rule.agreement, rule.with_ties)
+        _row(rule.name, "other", rule.agreement, rule.with_ties, replaced(judge, of_rule))
         for judge in judges
         for rule in judge.evidence.rules
+        for of_rule in [{RANDOM: "coin", LONGEST_ANSWER: "longest"}.get(rule.name, "")]
         if rule.agreement.value is not None
     ]
-    own = [_row(judge.name, "judge", *_both(judge.agreement.judge)) for judge in judges]
+    own = [
+        _row(judge.name, "judge", *_both(judge.agreement.judge), replaced(judge, "winning_rate"))
+        for judge in judges
+    ]
     return [*own, *_once([*people, *tops, *rules])]
 
 
@@ -469,15 +502,21 @@ def _both(rates: Rates) -> tuple[Estimate, Estimate]:
     return rates.without_ties, rates.with_ties
 
 
-def _row(name: str, kind: str, without_ties: Estimate, with_ties: Estimate) -> Row:
+def _row(
+    name: str, kind: str, without_ties: Estimate, with_ties: Estimate, replaced: float | None
+) -> Row:
     exact = name == RANDOM
     cells = [percent(x.value) if exact else percent_of(x) for x in (without_ties, with_ties)]
     pairs = NONE if exact else f"{with_ties.n:,}"
-    return (name, *cells, pairs), _line(name, kind, without_ties)
+    return (name, *cells, pairs, percent(replaced)), _line(name, kind, without_ties)
 
 
-def _ceiling_row(top: Estimate) -> Row:
-    return (CEILING, percent_of(top), NONE, NONE), _line(CEILING, "people", top)
+def _top_rows(judge: JudgeStudy, replaced: float | None) -> Iterator[Row]:
+    """Give what bounds any judge: its agreement, and what the majority of people replaces."""
+    top = judge.ceiling.highest
+    yield (CEILING, percent_of(top), NONE, NONE, NONE), _line(CEILING, "people", top)
+    if replaced is not None:
+        yield ("Majority of the others", NONE, NONE, NONE, percent(replaced)), None
 
 
 def _lead_table(judges: Judges) -> Table:
@@ -641,14 +680,6 @@ def lead_table(against: SideBySide) -> Table:
 def against_section(against: SideBySide) -> Section:
     """Say where judges differ, and what their agreement costs."""
     names = [*against.costs]
-    parts = {
-        part.part: (
-            *(percent_of(part.agreement[name]) for name in names),
-            f"{part.items:,}",
-            f"{part.prompts:,}",
-        )
-        for part in against.parts
-    }
     costs = {
         "Dollars per thousand items": [_dollars(against.costs[name]) for name in names],
         "Per point above chance": [_dollars(against.price(name)) for name in names],
@@ -656,16 +687,6 @@ def against_section(against: SideBySide) -> Section:
     return Section(
         "Comparison of judges",
         paragraphs=(" ".join(against.sentences),),
-        table=Table.of(
-            ("Agreement, ties excluded", *names, "Items", "Prompts"),
-            parts,
-            note=(
-                "On the items for which every judge has a verdict. The distance of models is by "
-                "people's ratings: close models are hard to separate. Lengths are in characters. "
-                f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Groups are "
-                "multiple comparisons on the same verdicts: one of twenty may differ by chance."
-            ),
-        ),
         more=(
             Table.of(
                 ("Cost", *names),
@@ -709,24 +730,34 @@ def bias_section(judges: Judges, level: float) -> Section:
     for judge in judges:
         if judge.biases is None:
             continue
-        for name, effect in judge.biases.effects.items():
-            if effect.people is None and effect.judge is None:
+        lists = {LIST_TERM: Effect(None, None, None)} if LIST_TERM in judge.preferred else {}
+        for name, effect in {**judge.biases.effects, **lists}.items():
+            if effect.people is None and effect.judge is None and name != LIST_TERM:
                 continue
             label = EFFECTS[name]
             if name == "self":
                 label = f"{label}, {judge.biases.own_model}"
             if len(judges) > 1:
                 label = f"{judge.name}: {label[:1].lower()}{label[1:]}"
+            shares = judge.preferred.get(name, (None, None))
+            if name == "refusal" and judge.biases.moderation is not None:
+                shares = tuple(judge.biases.moderation[who] for who in ("people", "judge"))
             cells = map(points_of, (effect.people, effect.judge, effect.difference))
-            rows.append((label, *cells))
+            rows.append((label, *(NONE if s is None else percent_of(s) for s in shares), *cells))
             if effect.people and effect.judge and name != "self":
                 marks = _mark("people", effect.people), _mark("judge", effect.judge)
                 lines.append((label, marks))
     table = Table(
-        head=("Effect of", "With people", "With the judge", "Difference"),
+        head=(
+            *("Effect of", "Chosen by people", "By the judge"),
+            *("Points with people", "With the judge", "Difference"),
+        ),
         rows=tuple(rows),
         note=(
-            f"Rating points (400 are odds of ten to one) with {100 * level:g}% intervals "
+            "Chosen: of choices of a side, the share for the answer shown first, the longer one, "
+            "the one with more Markdown or the only one with a list, and of pairs with one "
+            "refusal, how often it wins. Rating points (400 are odds of ten to one) with "
+            f"{100 * level:g}% intervals "
             "clustered by prompt, from one Bradley-Terry fit with these terms to votes and one "
             "to verdicts. The difference is the bias: if people also prefer longer answers, that "
             "part is not counted as the judge's. Its own model: its lead over the mean of the "
@@ -750,6 +781,86 @@ def bias_section(judges: Judges, level: float) -> Section:
         figures=figures,
         points=tuple(_on_moderation(judges)),
     )
+
+
+def outcomes_section(study: Study) -> Section:
+    """Cross outcomes of people with those of each judge, with both tie rates."""
+    tables = tuple(
+        Table(
+            (f"People, and {judge.name}", *OUTCOME_NAMES, "People in all"),
+            (
+                *(
+                    (name, *map(percent, (*line, sum(line))))
+                    for name, line in zip(OUTCOME_NAMES, shares, strict=True)
+                ),
+                (f"{judge.name} in all", *map(percent, map(sum, zip(*shares, strict=True))), ""),
+            ),
+            note=(
+                "Share of pairs of a vote (rows) and a verdict (columns) on one item. The better "
+                "model is the one that people's votes rate higher. The last row and column are "
+                "the rates of each; the rates of ties differ if people and judge use ties "
+                "differently."
+            ),
+        )
+        for judge in study.judges
+        for shares in [judge.outcomes]
+        if shares
+    )
+    return Section("Outcomes by people and judge", more=tables)
+
+
+def parts_section(study: Study) -> Section:
+    """Give agreement by the gap of length and by the distance between the models."""
+    names = [judge.name for judge in study.judges]
+    rows = {
+        part.part: (
+            *(percent_of(part.agreement[name]) for name in names),
+            f"{part.items:,}",
+            f"{part.prompts:,}",
+        )
+        for part in study.parts
+    }
+    return Section(
+        "Agreement by length and distance",
+        table=Table.of(
+            ("Agreement, ties excluded", *names, "Items", "Prompts"),
+            rows,
+            note=(
+                "On the items for which every judge has a verdict. The distance of models is by "
+                "people's ratings: close models are hard to separate. Lengths are in characters. "
+                f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Groups are "
+                "multiple comparisons on the same verdicts: one of twenty may differ by chance."
+            ),
+        ),
+        folded=True,
+    )
+
+
+def ties_section(judges: Judges) -> Section:
+    """Give the rate of ties by the threshold on graded preferences."""
+    tables = tuple(
+        Table(
+            (f"A tie within, {judge.name}", "Ties of the judge", "Agreement, with ties"),
+            tuple(
+                (f"±{one['threshold']:.2f}", percent(one["ties"]), percent(one["agreement"]))
+                for one in judge.thresholds
+            ),
+            strong=tuple(
+                place for place, one in enumerate(judge.thresholds) if one["matches_people"]
+            ),
+            note=(
+                "If preferences within this distance of 1/2 are ties. In bold: the threshold at "
+                "which the judge gives ties as often as people "
+                f"({percent(judge.thresholds[0]['people'])})."
+            ),
+        )
+        for judge in judges
+        if judge.thresholds
+    )
+    return Section("Ties by threshold", more=tables, folded=True)
+
+
+OUTCOME_NAMES = ("Better model", "Tie", "Other model")
 
 
 def _on_moderation(judges: Judges) -> Iterator[str]:
@@ -810,7 +921,7 @@ def _curve(name: str, calibration: Calibration, level: float) -> Figure:
 TableRow = Mapping[str, Any]
 
 
-def _by_mean(rows: Sequence[TableRow]) -> tuple[str, ...]:
+def by_mean(rows: Sequence[TableRow]) -> tuple[str, ...]:
     """Order models by the mean of what rows say of them, best first, then by name."""
     values: dict[str, list[float]] = {}
     for row in rows:
@@ -828,7 +939,7 @@ def fallback_of(
     second: str,
     handed_over: Mapping[str, int],
     rows: Iterable[TableRow],
-    order: Callable[[Sequence[TableRow]], tuple[str, ...]] = _by_mean,
+    order: Callable[[Sequence[TableRow]], tuple[str, ...]] = by_mean,
 ) -> dict[str, Any]:
     """Tell how much of a run or a bench is a second judge's, as plain values for JSON.
 

@@ -79,12 +79,15 @@ def _letter(character: str) -> float:
 
 
 def place_labels(
-    names: Sequence[str], points: Sequence[tuple[float, float]], frame: Box
+    names: Sequence[str],
+    points: Sequence[tuple[float, float]],
+    frame: Box,
+    lines: Sequence[Box] = (),
 ) -> list[Box | None]:
     """Find a place for the label of each point, as near to it as there is one.
 
-    No label meets another or a point, and none leaves the frame; one for which there is no room
-    has no place. Those that can stand beside their points come first, each from the top.
+    No label meets another, a point or a line, and none leaves the frame; one for which there is no
+    room has no place. Those that can stand beside their points come first, each from the top.
 
     Parameters
     ----------
@@ -92,7 +95,7 @@ def place_labels(
         Middles of the points.
     """
     r = RADIUS + 1
-    taken = np.array([(x - r, y - r, x + r, y + r) for x, y in points]).reshape(-1, 4)
+    taken = np.array([*((x - r, y - r, x + r, y + r) for x, y in points), *lines]).reshape(-1, 4)
     places: list[Box | None] = [None] * len(points)
     order = sorted(range(len(points)), key=lambda i: (points[i][1], points[i][0], i))
     widths, too_wide = [width_of(name) for name in names], math.inf
@@ -194,26 +197,33 @@ def scatter(points: Sequence[Point], x: Scale, y: Scale, *, title: str, equal: b
     if equal and low < high:
         ends = [(x.at(v, left, right), y.at(v, bottom, top)) for v in (low, high)]
         parts.append(_line("rule", *ends[0], *ends[1]))
-    middles = []
+    middles, lines = [], list[Box]()
     for name, across, up in points:
         at_x, at_y = x.at(across.value, left, right), y.at(up.value, bottom, top)
         middles.append((at_x, at_y))
         if across.lower is not None and across.upper is not None:
             from_x, to_x = (x.at(end, left, right) for end in (across.lower, across.upper))
             parts.append(_line("people", from_x, at_y, to_x, at_y))
+            lines.append((from_x, at_y - 1, to_x, at_y + 1))
         if up.lower is not None and up.upper is not None:
             from_y, to_y = (y.at(end, bottom, top) for end in (up.lower, up.upper))
             parts.append(_line("judge", at_x, from_y, at_x, to_y))
+            lines.append((at_x - 1, to_y, at_x + 1, from_y))
         parts.append(_circle("judge", at_x, at_y, RADIUS, name))
-    parts += _labels([name for name, _, _ in points], middles, frame)
+    parts += _labels([name for name, _, _ in points], middles, frame, lines)
     return _svg(parts, bottom + 46, title)
 
 
-def _labels(names: Sequence[str], middles: Sequence[tuple[float, float]], frame: Box) -> list[str]:
+def _labels(
+    names: Sequence[str],
+    middles: Sequence[tuple[float, float]],
+    frame: Box,
+    intervals: Sequence[Box],
+) -> list[str]:
     """Write names beside their points, with a line where they stand further off."""
     named = [(_cut(name, LABELS), at) for name, at in zip(names, middles, strict=True) if name]
     lines, texts = [], []
-    boxes = place_labels([name for name, _ in named], [at for _, at in named], frame)
+    boxes = place_labels([name for name, _ in named], [at for _, at in named], frame, intervals)
     for (name, (x, y)), box in zip(named, boxes, strict=True):
         if box is None:
             continue

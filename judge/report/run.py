@@ -14,6 +14,7 @@ from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
 from judge.methods import FileMethod
 from judge.methods.file import reward
+from judge.studies.estimates import joined
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
 from judge.verdict import (
@@ -169,6 +170,7 @@ def rows_and_report(
         "warnings": [
             *run.lessons,
             *_on_judge(judge, run, method, failed, lacking),
+            *_on_fences(method),
             *_unused(method, cases),
             *map(_on_error, errors),
             *repeats(cases),
@@ -177,6 +179,17 @@ def rows_and_report(
         "changes": differences(method, cases),
     }
     return rows, report
+
+
+def _on_fences(method: FileMethod) -> list[str]:
+    """Say what words to the letter of a source cost in safety."""
+    if not method.unfenced:
+        return []
+    return [
+        f"{method.name!r} shows {joined(method.unfenced)} without a fence (upstream = true): an "
+        "answer can pretend to end and give the judge orders. Only shapes of verdicts and chat "
+        f"templates in answers are altered. arena judge probe --method measures this."
+    ]
 
 
 def differences(method: FileMethod, cases: Iterable[NamedCase]) -> list[str]:

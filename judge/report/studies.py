@@ -35,13 +35,16 @@ from judge.report.page import (
     group_section,
     lead_table,
     licence_section,
+    outcomes_section,
+    parts_section,
+    ties_section,
     write_forms,
 )
 from judge.report.plots import Mark, heat_map, scatter, spanning
-from judge.studies.alignment import LISTED
+from judge.studies.alignment import LIST_TERM
 from judge.studies.alternative import ASSUMPTION
 from judge.studies.biases import LENGTH, SELF
-from judge.studies.boards import FEWEST_ITEMS, KINDS, NOISE_FREED
+from judge.studies.boards import FEWEST_ITEMS, KINDS, NOISE_FREED, from_influence
 from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.estimates import (
     NONE,
@@ -70,7 +73,7 @@ from rating.tables import formats
 from rating.tables.files import Files
 from rating.tables.formats import Table
 from rating.typing import Floats
-from rating.variants import to_points
+from rating.variants import POINTS_PER_NAT, to_points
 
 SEND = "send.csv"
 
@@ -123,10 +126,15 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
             "(left_out)."
         ),
     )
-    figures = tuple(figure for judge in judges if (figure := _board_figure(judge)) is not None)
     more = [_contest_table(contests)] if contests else []
     more += _ranking_tables(judges)
-    return Section("Agreement of the rankings", (), table, figures, tuple(more))
+    return Section("Agreement of the rankings", (), table, more=tuple(more))
+
+
+def _ratings_section(judges: Judges, level: float) -> Section:
+    """Draw the ratings by people and by each judge, with both intervals."""
+    figures = (_board_figure(judge, level) for judge in judges)
+    return Section("Ratings by people and judge", figures=tuple(filter(None, figures)))
 
 
 def _ranking_tables(judges: Judges) -> list[Table]:
@@ -176,24 +184,32 @@ def _two(value: float | None) -> str:
     return NONE if value is None else minus(f"{value:.2f}")
 
 
-def _board_figure(judge: JudgeStudy) -> Figure | None:
+def _board_figure(judge: JudgeStudy, level: float) -> Figure | None:
     if judge.boards is None or judge.compared is None or len(judge.compared.models) < 2:
         return None
     names = judge.compared.models
-    people, own = (to_points(board.of_models(names)[0]) for board in judge.boards)
-    points = [
-        (name, Mark("people", float(x)), Mark("judge", float(y)))
-        for name, x, y in zip(names, people, own, strict=True)
-    ]
+    people, own = (
+        [
+            Mark(kind, value, one.lower, one.upper)
+            for value, pull in zip(to_points(theta).tolist(), influence.T, strict=True)
+            for one in [from_influence(value, POINTS_PER_NAT * pull, n=board.n, level=level)]
+        ]
+        for kind, board in zip(("people", "judge"), judge.boards, strict=True)
+        for theta, influence in [board.of_models(names)]
+    )
     axes = [
-        spanning([float(v) for v in values], f"Rating by {who}", lambda x: f"{x:,.0f}")
-        for values, who in ((people, "people (points)"), (own, "the judge (points)"))
+        spanning(
+            [end for mark in marks for end in mark.ends], f"Rating by {who}", "{:,.0f}".format
+        )
+        for marks, who in ((people, "people (points)"), (own, "the judge (points)"))
     ]
+    points = [*zip(names, people, own, strict=True)]
     svg = scatter(points, *axes, title=f"Ratings by people and by {judge.name}")
+    tau = judge.compared.figures["kendall"]
     return Figure(
         svg,
-        f"{judge.name}: {plural(len(names), 'model')}. On the dashed line both ratings are "
-        "equal; a more decisive judge spreads models further apart.",
+        f"{judge.name}: {plural(len(names), 'model')}, Kendall {number_of(tau)}. On the dashed "
+        f"line both ratings are equal. Lines: {100 * level:g}% intervals.",
     )
 
 
@@ -474,7 +490,7 @@ def leaderboard_tables(study: Study) -> Iterator[Table]:
     most = max(judges, key=lambda judge: judge.n_items)
     people = most.agreement.people.without_ties, most.agreement.people.with_ties
     tau = [None if one.compared is None else one.compared.figures["kendall"] for one in judges]
-    rows = {
+    rows: dict[str, tuple[str, ...]] = {
         judge.name: (
             percent_of(judge.agreement.judge.without_ties),
             percent_of(judge.agreement.judge.with_ties),
@@ -506,7 +522,7 @@ def leaderboard_tables(study: Study) -> Iterator[Table]:
                 percent_of(one.preferred[term][1]) if term in one.preferred else NONE
                 for one in judges
             ]
-            for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LISTED))
+            for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LIST_TERM))
         },
         "Rerun variance": [number_of(one.rerun_variance, 3) for one in judges],
         "Own model, points": [
@@ -522,7 +538,7 @@ def leaderboard_tables(study: Study) -> Iterator[Table]:
     known = {title: cells for title, cells in habits.items() if {*cells} != {NONE}}
     by_people = {
         title: percent_of(most.preferred[term][0])
-        for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LISTED))
+        for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LIST_TERM))
         if title in known
     }
     yield Table(
@@ -548,12 +564,14 @@ def report_page(study: Study, made: date) -> Page:
     """Say all that a report says, in its order."""
     judges, level = study.judges, study.options.level
     sections = [] if study.licence is None else [licence_section(study.licence)]
-    sections += [] if study.against is None else [against_section(study.against)]
-    sections.append(chance_section(judges))
-    if study.options.by is not None:
-        sections.append(group_section(judges, study.options.by))
+    sections += [outcomes_section(study), _ratings_section(judges, level)]
     if any(judge.biases is not None for judge in judges):
         sections.append(bias_section(judges, level))
+    n_open = len(sections)
+    sections += [] if study.against is None else [against_section(study.against)]
+    sections += [chance_section(judges), parts_section(study), ties_section(judges)]
+    if study.options.by is not None:
+        sections.append(group_section(judges, study.options.by))
     if any(judge.calibration is not None for judge in judges):
         sections.append(calibration_section(judges, level))
     if any(judge.compared is not None for judge in judges):
@@ -567,14 +585,15 @@ def report_page(study: Study, made: date) -> Page:
         sections.append(_win_rate_section(judges, level))
     sections += [_data(study), _rules(study), _limits(study)]
     sections.append(Section("Reproduce this report", code=command(study)))
+    sections[n_open:] = [replace(one, folded=True) for one in sections[n_open:]]
     named = joined([judge.name for judge in judges])
     page = Page(
         title=f"Can {named} replace human raters?",
         opening=OPENING,
         about=_about(study),
-        answers=tuple(_answer(judge) for judge in judges),
+        answers=tuple(_answer(judge, shown=len(judges) == 1) for judge in judges),
         first=_first(study),
-        sections=tuple(sections),
+        sections=tuple(section for section in sections if not section.is_empty),
         made=made,
         version=__version__,
     )
@@ -588,14 +607,16 @@ def _first(study: Study) -> Section:
         return section
     first, *more = leaderboard_tables(study)
     assert section.table is not None
-    tables = (*more, section.table, *section.more, lead_table(study.against))
-    return replace(section, title="Leaderboard of judges", table=first, more=tables)
+    aside = (section.table, *section.aside, lead_table(study.against))
+    return replace(
+        section, title="Leaderboard of judges", table=first, more=tuple(more), aside=aside
+    )
 
 
-def _answer(judge: JudgeStudy) -> Answer:
+def _answer(judge: JudgeStudy, *, shown: int) -> Answer:
     """Put the verdict on a judge on the page."""
     answer = judge.first_answer
-    return Answer(judge.name, TONES[answer.verdict], answer.headline, answer.reasons[1:])
+    return Answer(judge.name, TONES[answer.verdict], answer.headline, answer.reasons[1:], shown)
 
 
 def rows(study: Study) -> Iterator[dict[str, Any]]:

@@ -452,7 +452,7 @@ def _require_one_pair(
     raise DataError(msg)
 
 
-REFUSAL, LISTED = "refusal", "list"
+REFUSAL, LIST_TERM = "refusal", "list"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -497,7 +497,7 @@ class Outputs:
             )
             for side in (0, 1)
         )
-        return dict(zip(("length", "format", REFUSAL, LISTED), (a - b).T, strict=True))
+        return dict(zip(("length", "format", REFUSAL, LIST_TERM), (a - b).T, strict=True))
 
     def of(self, data: Items, prompts: Sequence[str], item: int) -> list[str | None]:
         """Give both responses of an item, side A first; None where one is missing."""

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from judge.ifeval import wilson
-from judge.studies.alignment import LISTED
+from judge.studies.alignment import LIST_TERM
 from judge.studies.boards import POSITION, Preferences, common_models, from_influence, preferences
 from judge.studies.estimates import (
     FEW_PROMPTS,
@@ -51,7 +51,7 @@ from rating.variants import POINTS_PER_NAT
 
 LENGTH, FORMAT, REFUSAL, SELF = "length", "format", "refusal", "self"
 TERMS = (POSITION, LENGTH, FORMAT, REFUSAL, SELF)
-PREFERRED = (POSITION, LENGTH, FORMAT, LISTED)
+PREFERRED = (POSITION, LENGTH, FORMAT, LIST_TERM)
 """What labels may prefer, in shares."""
 SHORTEST = 3
 """Letters and digits that a judge's name and a model's must share to be taken as one."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.case import Order
-from judge.studies.alignment import LISTED, REFUSAL, Aligned, align, merged
+from judge.studies.alignment import LIST_TERM, REFUSAL, Aligned, align, merged
 from judge.studies.estimates import by_rater
 from judge.studies.rows import COST, ITEM, LATENCY, Items, Labels, Rows, Source, read_rows
 from rating.errors import DataError
@@ -33,7 +33,7 @@ _AGAIN = (
     "{n:,} votes are by people who already voted on the same item: people are compared "
     "with others only. Votes on several criteria need one study each (--where)."
 )
-FEATURES = ("length", "format", REFUSAL, LISTED)
+FEATURES = ("length", "format", REFUSAL, LIST_TERM)
 PAIR = "pair"
 """Groups items by their two models, where no column has this name."""
 
@@ -236,7 +236,7 @@ def _gaps(aligned: Aligned) -> dict[str, Floats]:
             if f"{name}_a" not in rows.numbers or f"{name}_b" not in rows.numbers:
                 continue
             sides = np.stack([rows.numbers[column] for column in of_sides(name)])
-            if name not in (REFUSAL, LISTED):
+            if name not in (REFUSAL, LIST_TERM):
                 sides = np.log2(np.maximum(sides + (name == "format"), 1.0))
             elif (bad := sides[~np.isnan(sides) & (sides != 0) & (sides != 1)]).size:
                 msg = f"refused_a and refused_b of {rows.source!r} hold {bad[0]:g}: make it 0, 1 "

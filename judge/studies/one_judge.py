@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from judge.studies.alignment import LISTED, Outputs
+from judge.studies.alignment import LIST_TERM, Outputs
 from judge.studies.alternative import Calibration, WinRate, alternative, calibration, win_rates
 from judge.studies.biases import (
     LENGTH,
@@ -45,6 +45,7 @@ from judge.studies.estimates import (
     FEWEST_PEOPLE,
     Draws,
     Estimate,
+    counts,
     gap_of,
     over_another,
     over_people,
@@ -72,6 +73,7 @@ from judge.studies.reliability import (
     ceiling,
     rerun_variance,
     swaps,
+    tie_thresholds,
     voted,
 )
 from judge.studies.rows import Items, Labels, Source
@@ -153,6 +155,11 @@ class JudgeStudy:
         Of `judge.studies.reliability.rerun_variance`; no value where nothing was asked again.
     cost, seconds : float or None
         Of a thousand items.
+    outcomes : tuple of tuple of float
+        Shares of pairs by the vote and by the verdict, each for the model that people rate higher,
+        a tie, or the other; empty without people's board.
+    thresholds : tuple of mapping
+        Of graded preferences, see `judge.studies.reliability.tie_thresholds`.
     """
 
     name: str
@@ -176,6 +183,8 @@ class JudgeStudy:
     rerun_variance: Estimate
     cost: float | None
     seconds: float | None
+    outcomes: tuple[tuple[float, ...], ...]
+    thresholds: tuple[Mapping[str, Any], ...]
     groups: Mapping[str, "JudgeStudy"] = field(default_factory=dict)
     plan: Plan | None = None
     win_rates: tuple[WinRate, ...] = ()
@@ -205,6 +214,12 @@ class JudgeStudy:
             "agreement": self.agreement.judge.to_dict(),
             "human_agreement": self.agreement.people.to_dict(),
             **{name: estimate.to_dict() for name, estimate in self._coefficients().items()},
+            "outcomes": [list(line) for line in self.outcomes],
+            "tie_thresholds": list(self.thresholds),
+            "preferred": {
+                term: dict(zip(("people", "judge"), (one.to_dict() for one in both), strict=True))
+                for term, both in self.preferred.items()
+            },
             "rank_correlation": figures_of({} if compared is None else compared.figures),
             "separability": compared and compared.separability,
             "system_ranking": self.ranking and self.ranking.to_dict(),
@@ -352,7 +367,21 @@ def study_judge(
         rerun_variance=rerun_variance(items, judge.in_orders, options.draws()),
         cost=None if judge.cost is None else THOUSAND * judge.cost,
         seconds=None if judge.seconds is None else THOUSAND * judge.seconds,
+        outcomes=() if of_people is None else _outcomes(shared, of_people),
+        thresholds=tie_thresholds(shared.items, cast, own.verdicts),
     )
+
+
+def _outcomes(shared: StudyData, people: Preferences) -> tuple[tuple[float, ...], ...]:
+    """Return `JudgeStudy.outcomes`, items turned to the model that people rate higher."""
+    items, distance = shared.items, _distances(shared.items, people)
+    votes, verdicts = (
+        np.where(distance[:, None] < 0, table[:, ::-1], table)[:, ::-1]
+        for labels in (shared.people, shared.judges[0].verdicts)
+        for table in [counts(items, labels)]
+    )
+    pairs = np.einsum("ij,ik->jk", votes, verdicts)
+    return tuple(map(tuple, (pairs / max(pairs.sum(), 1.0)).tolist()))
 
 
 def _calibrated(shared: StudyData, options: StudyOptions) -> Calibration | None:
@@ -491,7 +520,7 @@ class _Lead:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """The agreement of all judges on some of the items that all of them have a verdict on.
 
     Attributes
@@ -523,7 +552,7 @@ class SideBySide:
 
     leads: tuple[_Lead, ...]
     costs: Mapping[str, float | None]
-    parts: tuple[_Part, ...]
+    parts: tuple[Part, ...]
 
     def price(self, judge: str) -> float | None:
         """Return dollars a thousand items for each point of agreement above a coin.
@@ -561,18 +590,14 @@ class SideBySide:
         }
 
 
-def side_by_side(
-    data: StudyData, options: StudyOptions, people: Preferences | None
-) -> SideBySide | None:
-    """Compare judges on the same items; None of a single one.
+def side_by_side(data: StudyData, options: StudyOptions, people: Preferences | None) -> SideBySide:
+    """Compare judges on the same items; a single one has no pairs.
 
     Parameters
     ----------
     people : Preferences or None
         The board by people, for how hard items are; None leaves that out.
     """
-    if len(data.judges) < 2:
-        return None
     costs = {
         judge.name: None if judge.cost is None else THOUSAND * judge.cost for judge in data.judges
     }
@@ -648,7 +673,7 @@ def _price(lead: Estimate, first: float | None, second: float | None) -> float |
     return (first - second) / (100 * lead.value)
 
 
-def _parts(data: StudyData, options: StudyOptions, people: Preferences | None) -> Iterator[_Part]:
+def _parts(data: StudyData, options: StudyOptions, people: Preferences | None) -> Iterator[Part]:
     shared = _judged(data.items, data.people, data.judges)
     yield _part("all", "All", data, shared, options)
     features = {"length": (LENGTHS, data.items.gaps.get("length"))}
@@ -672,7 +697,7 @@ def _distances(items: Items, people: Preferences) -> Floats:
     return np.asarray(rated[items.pairs[:, 0]] - rated[items.pairs[:, 1]])
 
 
-def _part(by: str, name: str, data: StudyData, rows: Bools, options: StudyOptions) -> _Part:
+def _part(by: str, name: str, data: StudyData, rows: Bools, options: StudyOptions) -> Part:
     n_prompts = len(np.unique(data.items.prompt[rows]))
     votes = voted(data.items, data.people, options)
     agreement = {
@@ -687,7 +712,7 @@ def _part(by: str, name: str, data: StudyData, rows: Bools, options: StudyOption
         else Estimate(None, None, None, 0)
         for judge in data.judges
     }
-    return _Part(by, name, int(rows.sum()), n_prompts, agreement)
+    return Part(by, name, int(rows.sum()), n_prompts, agreement)
 
 
 def _sentence(lead: _Lead) -> str:
@@ -736,6 +761,8 @@ class Study:
         By how much the board of one judge goes better with that of people than another's.
     against : SideBySide or None
         Judges against each other on the same items; None of a single one.
+    parts : tuple of Part
+        Agreement on parts of the items.
     outputs : Outputs or None
     texts : mapping of str to str
         Texts of prompts, by name; empty where not at hand.
@@ -750,6 +777,7 @@ class Study:
     judges: tuple[JudgeStudy, ...]
     contests: Mapping[tuple[str, str], Mapping[str, Estimate]]
     against: SideBySide | None
+    parts: tuple[Part, ...]
     outputs: Outputs | None
     texts: Mapping[str, str]
     licence: Licence | None = None
@@ -773,7 +801,8 @@ class Study:
             of_judge, written = by_judge[self.licence.judge], self.licence.to_dict()
             of_judge |= {"certificate": written, "licence": written}  # the name in 0.1
         if self.against is None:
-            return next(iter(by_judge.values()))
+            one = next(iter(by_judge.values()))
+            return one | {"parts": [asdict(part) for part in self.parts]}
         of_all = {"leaderboard": leaderboard(self), "against_each_other": self.against.to_dict()}
         return {"judges": by_judge} | of_all
 
@@ -805,7 +834,7 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
             "consistency": None if judge.swaps is None else judge.swaps["consistent"],
             **{
                 f"{name}_{what}": judge.preferred.get(feature, (None, None))[place]
-                for feature, what in ((LENGTH, "longer"), (LISTED, "lists"))
+                for feature, what in ((LENGTH, "longer"), (LIST_TERM, "lists"))
                 for place, name in enumerate(("people_prefer", "prefers"))
             },
             "rerun_variance": judge.rerun_variance,
@@ -856,8 +885,9 @@ def study_judges(
         if one.boards is not None and other.boards is not None
     }
     boards = next((judge.boards for judge in judges if judge.boards is not None), None)
-    against = side_by_side(data, options, None if boards is None else boards[0])
-    return Study(votes, verdicts, options, data, judges, contests, against, outputs, texts)
+    together = side_by_side(data, options, None if boards is None else boards[0])
+    against, parts = together if len(judges) > 1 else None, together.parts
+    return Study(votes, verdicts, options, data, judges, contests, against, parts, outputs, texts)
 
 
 def _studied(data: StudyData, options: StudyOptions, progress: Progress) -> tuple[JudgeStudy, ...]:

@@ -465,7 +465,7 @@ def _at_most(errors: Errors, options: StudyOptions) -> Estimate:
         left = square - own**2
         both = over(rows[:, 3 + 2 * k :], n) - own[:, first] * own[:, second]
         rho = over(both, np.sqrt(left[:, first] * left[:, second])).mean(axis=1)
-        return _worth(rho, k)
+        return equivalent(rho, k)
 
     most = clustered(sums, worth, options.draws(), n=len(verdict))
     return most if most.upper is not None else replace(most, value=None, lower=None)
@@ -533,10 +533,10 @@ def _mean_correlation(rows: Floats, k: int) -> Floats:
 def _n_eff(rows: Floats, k: int) -> Floats:
     if k == 1:
         return np.ones(len(rows))
-    return _worth(_mean_correlation(rows, k), k)
+    return equivalent(_mean_correlation(rows, k), k)
 
 
-def _worth(correlation: Floats, k: int) -> Floats:
+def equivalent(correlation: Floats, k: int) -> Floats:
     """Return how many of k judges with independent errors are worth k of this correlation."""
     return k / (1 + (k - 1) * np.clip(correlation, 0, 1))
 
@@ -593,7 +593,7 @@ def _with(errors: Errors, matrix: Floats, judges: list[int]) -> dict[str, Any]:
     known = pairs[~np.isnan(pairs)]
     n_eff = 1.0 if k == 1 else None
     if known.size:
-        n_eff = float(_worth(known.mean(), k))
+        n_eff = float(equivalent(known.mean(), k))
     return {"judge": errors.judges[judges[-1]], "n_eff": n_eff, "accuracy": right}
 
 

@@ -5,7 +5,7 @@ How often a judge, people and simple rules agree with people, and a judge with i
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -647,6 +647,41 @@ def rerun_variance(items: Items, judge: Labels, draws: Draws) -> Estimate:
     stats = np.column_stack([varies * again, again]).astype(np.float64)
     by_prompt = sums_within(items.prompt[cells // 3], stats, items.n_prompts)
     return clustered(by_prompt, ratio, draws, n=int(again.sum()), mean=_VARIANCE)
+
+
+TIE_STEPS = 10
+"""Thresholds on preferences, from 0 to 1/2."""
+
+
+def tie_thresholds(items: Items, people: Labels, judge: Labels) -> tuple[dict[str, Any], ...]:
+    """Return how often a judge ties if near preferences are ties, and its agreement then.
+
+    A verdict whose probability for side A is within ``threshold`` of 1/2 is a tie. ``ties`` is the
+    share of such verdicts, ``agreement`` that with people with a tie as a third answer, and
+    ``people`` the share of ties among the votes; ``matches_people`` marks the threshold whose
+    ties are nearest to these. Nothing for verdicts of fewer than four different probabilities.
+    """
+    graded = judge.only(~np.isnan(judge.probability))
+    off = np.abs(graded.probability - 0.5)
+    if len(np.unique(off.round(9))) < 4:
+        return ()
+    votes = counts(items, people)
+    side = np.sign(graded.probability - 0.5)
+    rows: list[dict[str, Any]] = []
+    for threshold in np.linspace(0, 0.5, TIE_STEPS + 1).tolist():
+        label = np.where(off <= threshold + 1e-12, 0, side).astype(np.int8)
+        pairs = counts(items, replace(graded, label=label))
+        total = (votes.sum(axis=1) * pairs.sum(axis=1)).sum()
+        rows.append(
+            {
+                "threshold": threshold,
+                "ties": float((label == 0).mean()),
+                "agreement": float((votes * pairs).sum() / total) if total else None,
+                "people": float((people.label == 0).mean()),
+            }
+        )
+    nearest = min(rows, key=lambda row: abs(row["ties"] - row["people"]))
+    return tuple(row | {"matches_people": row is nearest} for row in rows)
 
 
 def _below(pairs: Floats) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judge.methods import PAIRS, SINGLES
-from tests.command import Command, Ran
+from tests.command import Command, Ran, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.odd_judges import NO_FORMAT, NO_LOGPROBS, NO_MAX_TOKENS, ODD, ONE_TEMPERATURE
 from tests.sqlite import new_sqlite
@@ -110,8 +110,8 @@ def test_a_refusal_is_learnt_from_once_told_and_kept(
     roster(folder, shared.url, model=model)
     before = len(shared.requests)
     first = report(run(command, "wildbench_reward", "--format", "json"))
-    refused = [len(LESSONS[model]), len(shared.requests) - before - first["n_asked"]]
-    assert refused[0] == refused[1], "each refusal comes once, whatever is asked at a time"
+    n_refused = [len(LESSONS[model]), len(shared.requests) - before - first["n_asked"]]
+    assert n_refused[0] == n_refused[1], "each refusal comes once, whatever is asked at a time"
     for sentence in LESSONS[model]:
         assert sum(sentence in warning for warning in first["warnings"]) == 1
     before = len(shared.requests)
@@ -132,9 +132,9 @@ def test_without_log_probabilities_the_fallback_asks_for_none_once_that_is_known
         asked = [seen for seen in shared.requests[before:] if "logprobs" in seen.body]
         assert len(asked) == (0 if again else 1)
         assert any("alpaca_eval_sampled instead" in text for text in report(ran)["warnings"])
-    refused = run(command, "alpaca_eval", "--dry-run")
-    assert NO_LOGPROBS in refused.stderr
-    assert refused.returncode == 2
+    no_logprobs = run(command, "alpaca_eval", "--dry-run")
+    assert NO_LOGPROBS in no_logprobs.stderr
+    assert no_logprobs.returncode == 2
 
 
 def test_what_an_endpoint_says_reaches_the_terminal_the_file_and_the_json(
@@ -306,6 +306,39 @@ def test_a_server_on_this_machine_is_found_without_a_roster(
         assert {row["judge"] for row in csv.DictReader(lines)} == {"OpenAI/plain"}
     wrong = command(*words, "gone", "--dry-run", OPENAI_BASE_URL=shared.url)
     assert "OpenAI/plain" in wrong.stderr
+
+
+PROVIDED = ("openai", "anthropic", "openrouter")
+
+
+@pytest.mark.parametrize("provider", [*PROVIDED, "ollama"])
+def test_a_provider_and_its_model_need_no_roster(
+    command: Command, folder: Path, shared: FaultyServer, provider: str
+) -> None:
+    name = f"{provider}/plain"
+    words = ("judge", "run", "--method", "pairwise", "--cases", "pairs.jsonl", "--judge", name)
+    there = {f"{provider.upper()}_BASE_URL": shared.url}
+    keys = {f"{provider.upper()}_API_KEY": "sesame"} if provider in PROVIDED else {}
+    before = len(shared.requests)
+    ran = command(*words, "--out", "out.csv", **there, **keys)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    with (folder / "out.csv").open(encoding="utf-8") as lines:
+        assert {row["judge"] for row in csv.DictReader(lines)} == {name}
+    calls = [one for one in shared.requests[before:] if one.model == "plain"]
+    wanted = "Bearer sesame" if keys else None
+    assert {one.headers.get("authorization") for one in calls} == {wanted}
+
+
+@pytest.mark.parametrize("provider", PROVIDED)
+def test_the_first_error_names_the_variable_of_the_key(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    variable = f"{provider.upper()}_API_KEY"
+    monkeypatch.delenv(variable, raising=False)
+    words = ("judge", "run", "--method", "pairwise", "--cases", "pairs.jsonl", "--out", "out.csv")
+    refused(command(*words, "--judge", f"{provider}/gpt-5"), repr(variable), "set nowhere")
+    address = {f"{provider.upper()}_BASE_URL": "not an address"}
+    refused(command(*words, "--judge", f"{provider}/gpt-5", **address), *address)
 
 
 def test_a_profile_that_cannot_be_is_quoted(command: Command, folder: Path) -> None:

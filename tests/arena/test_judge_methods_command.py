@@ -49,6 +49,30 @@ def test_the_examples_list_the_methods_and_print_the_file_of_one(
     refused(command("judge", "methods", "elo"), "There is no method 'elo'", "mt_bench")
 
 
+def test_the_words_of_a_source_are_sent_as_they_stand_and_their_cost_is_stated(
+    command: Command, folder: Path
+) -> None:
+    text = command("judge", "methods", "pairwise").stdout.split("[template]")[0]
+    text = (
+        "upstream = true\n"
+        + text
+        + (
+            "[template]\nsystem = ''\n"
+            "user = 'Q: ${prompt}\\nA: ${response_a}\\nB: ${response_b}'\n"
+        ).replace("'", '"')
+    )
+    (folder / "theirs.toml").write_text(text, encoding="utf-8")
+    (folder / "one.csv").write_text("prompt,response_a,response_b\nWhy?,So.,Thus.\n")
+    words = ("--method", "./theirs.toml", "--judge", "judge", "--roster", "roster.toml")
+    with judging_server(lambda _: "[[A]]") as server:
+        server.roster(folder)
+        done = command("judge", "run", *words, "--cases", "one.csv", "--out", "theirs.csv")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert {*server.asked} == {"Q: Why?\nA: So.\nB: Thus.", "Q: Why?\nA: Thus.\nB: So."}
+    shown = " ".join(done.stdout.split())
+    assert "'theirs' shows response_a and response_b without a fence (upstream = true)" in shown
+
+
 def test_a_printed_file_is_a_method_of_one_s_own_wherever_a_name_is(
     command: Command, folder: Path
 ) -> None:

@@ -19,7 +19,7 @@ KEYS = [
 ]
 MODELS = ("flint", "owl-2", "quartz", "umber")
 SIDES = {1: "model_a", 0: "tie", -1: "model_b"}
-LISTED = "- one\n- two"
+WITH_LIST = "- one\n- two"
 HEAD = "prompt_id,model_a,model_b,winner,judge,order,run,cost,latency,response_a,response_b"
 Row = dict[str, Any]
 
@@ -41,18 +41,18 @@ def written(folder: Path, n: int = 120) -> None:
     votes, verdicts = [], []
     for k in range(n):
         a, b = (MODELS[i] for i in rng.choice(4, 2, replace=False))
-        better, listed = rng.choice([-1, 1], 2).tolist()
-        answers = [LISTED if side == listed else "A plain answer." for side in (1, -1)]
+        better, with_list = rng.choice([-1, 1], 2).tolist()
+        answers = [WITH_LIST if side == with_list else "A plain answer." for side in (1, -1)]
         for who in rng.choice(5, 3, replace=False):
-            said = better if rng.random() < 0.8 else -better
-            votes.append([f"p{k}", a, b, SIDES[said], f"v{who}"])
+            side = better if rng.random() < 0.8 else -better
+            votes.append([f"p{k}", a, b, SIDES[side], f"v{who}"])
         for order in ("ab", "ba"):
             for run in ("1", "2"):
-                said = better if rng.random() < 0.9 else -better
+                side = better if rng.random() < 0.9 else -better
                 spent = [order, run, "0.002", "1.5", *answers]
-                verdicts.append([f"p{k}", a, b, SIDES[said], "owl", *spent])
-            said = listed if rng.random() < 0.7 else better
-            winner = "" if k % 10 == 0 else SIDES[said]
+                verdicts.append([f"p{k}", a, b, SIDES[side], "owl", *spent])
+            side = with_list if rng.random() < 0.7 else better
+            winner = "" if k % 10 == 0 else SIDES[side]
             verdicts.append([f"p{k}", a, b, winner, "crow", order, "1", "", "", *answers])
     for name, head, rows in (
         ("votes.csv", "prompt_id,model_a,model_b,winner,voter", votes),
@@ -98,22 +98,22 @@ def test_shares_are_those_of_counting_by_hand(arena: Command, tmp_path: Path) ->
     owl, crow = board(arena)
     read = [row for row in of(tmp_path, "crow") if row["winner"]]
     to_list = [
-        (row["winner"] == "model_a") == (row["response_a"] == LISTED)
+        (row["winner"] == "model_a") == (row["response_a"] == WITH_LIST)
         for row in read  # one of the two answers is a list, and the shorter one
     ]
     assert crow["prefers_lists"]["value"] == pytest.approx(np.mean(to_list))
     assert crow["prefers_longer"]["value"] == pytest.approx(1 - np.mean(to_list))
     assert crow["prefers_lists"]["n"] == len(read)
-    said = {
+    by_cell = {
         (row["prompt_id"], row["order"], row["run"]): row["winner"] for row in of(tmp_path, "owl")
     }
-    cells = {key[:2] for key in said}
-    changed = [said[*cell, "1"] != said[*cell, "2"] for cell in cells]
+    cells = {key[:2] for key in by_cell}
+    changed = [by_cell[*cell, "1"] != by_cell[*cell, "2"] for cell in cells]
     assert owl["rerun_variance"]["value"] == pytest.approx(np.mean(changed) / 2)
     assert owl["rerun_variance"]["n"] == len(cells)
     alike = [
-        said[prompt, "ab", one] == said[prompt, "ba", other]
-        for prompt in {key[0] for key in said}
+        by_cell[prompt, "ab", one] == by_cell[prompt, "ba", other]
+        for prompt in {key[0] for key in by_cell}
         for one in "12"
         for other in "12"
     ]

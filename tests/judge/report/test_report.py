@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 from fontTools.ttLib import TTFont
 
@@ -26,6 +27,7 @@ from judge.tables.cases import read_outputs, read_prompts
 from rating.charts.drawing import Scale
 from tests.judge.render.test_markdown import FORBIDDEN, HOSTILE
 from tests.judge.report.hostile import EXAMPLES, hostile_study
+from tests.judge.studies.planted import Planted
 
 MADE = date(2026, 5, 3)
 EVIL = "<script>alert('x')</script> & 50% _b_"
@@ -162,6 +164,66 @@ def test_the_answer_comes_before_any_table(study: Study) -> None:
     text = as_html(report_page(study, MADE))
     answer = report_page(study, MADE).answers[0]
     assert text.index(answer.headline) < text.index("<table>")
+
+
+class OpenWords(HTMLParser):
+    """Counts the words that are shown before anything is unfolded."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.inside: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("details", "summary", "style", "title"):
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.inside and tag == self.inside[-1]:
+            self.inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self.inside in ([], ["details", "summary"]):
+            self.words += data.split()
+
+
+def test_the_verdict_and_four_parts_are_open_and_the_rest_folded(tmp_path: Path) -> None:
+    page = report_page(Planted("person").study(tmp_path), MADE)
+    assert [one.title for one in page.parts if not one.folded] == [
+        "Agreement with people",
+        "Outcomes by people and judge",
+        "Ratings by people and judge",
+        "Biases of the judge relative to people",
+    ]
+    text = " ".join(OpenWords(as_html(page)).words)
+    assert page.answers[0].headline in text
+    assert "Rules of the comparison" in text, "headings of folded parts are in sight"
+    assert "Prompts are resampled with replacement" not in text
+
+
+@pytest.mark.published
+def test_the_report_on_mt_bench_has_at_most_900_open_words(published_data: Path) -> None:
+    folder = published_data / "votes" / "mtbench"
+    files = (str(folder / "votes.parquet"), str(folder / "judgments.parquet"))
+    html = as_html(report_page(study_judges(*files, StudyOptions(rounds=100)), MADE))
+    words = OpenWords(html).words
+    assert 200 < len(words) <= 900
+    assert "23%" in words, "people's ties in the table of outcomes"
+
+
+def test_the_table_of_outcomes_holds_the_shares_of_all_pairs(tmp_path: Path) -> None:
+    study = Planted("first", single=50).study(tmp_path, rounds=100)
+    outcomes = np.array(study.judges[0].outcomes)
+    agreed = study.judges[0].agreement.judge.with_ties.value
+    assert outcomes.sum() == pytest.approx(1)
+    assert np.trace(outcomes) == pytest.approx(agreed)
+    assert outcomes[:, 1].sum() == outcomes[1].sum() == 0, "nobody ties"
+    assert outcomes[0].sum() >= 0.5, "votes are for the better model more often than not"
+    table = next(one for one in report_page(study, MADE).sections if "Outcomes" in one.title).more[
+        0
+    ]
+    assert [row[0] for row in table.rows] == ["Better model", "Tie", "Other model", "owl in all"]
 
 
 def test_the_example_shows_both_answers_the_question_and_what_the_judge_wrote(

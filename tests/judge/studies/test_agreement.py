@@ -22,6 +22,7 @@ from judge.studies.estimates import (
     own_kappa,
     pair_agreement,
 )
+from judge.studies.reliability import tie_thresholds
 from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from tests.judge.published import rows
@@ -407,3 +408,18 @@ def test_coins_that_vote_four_times_an_item_agree_half_of_the_time() -> None:
     assert gap.lower is not None
     assert gap.upper is not None
     assert gap.lower < 0 < gap.upper
+
+
+def test_the_threshold_of_ties_that_matches_people_is_marked() -> None:
+    """Preferences of .5 to .95 in ten steps; people tie on three items of ten."""
+    items = items_of(10)
+    people = labels_of([(k, 0 if k < 3 else 1) for k in range(10)])
+    graded = [0.5 + k / 20 for k in range(10)]
+    judge = labels_of([(k, 1) for k in range(10)], probability=graded)
+    rows = tie_thresholds(items, people, judge)
+    assert [row["threshold"] for row in rows] == pytest.approx(np.linspace(0, 0.5, 11).tolist())
+    assert [row["ties"] for row in rows][:4] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    (match,) = (row for row in rows if row["matches_people"])
+    assert (match["threshold"], match["ties"]) == (pytest.approx(0.1), pytest.approx(0.3))
+    assert match["agreement"] == 1.0
+    assert tie_thresholds(items, people, labels_of([(k, 1) for k in range(10)])) == ()

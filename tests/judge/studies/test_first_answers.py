@@ -134,7 +134,7 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     assert study.to_dict()["first_answer"] == {"verdict": "no", "reasons": list(result.reasons)}
     assert "--raters skilled" in page.sections[-1].code
     assert any("taken as skilled raters" in point for s in page.sections for point in s.points)
-    table = next(one for one in page.first.more if one.head[0] == "Alternative-annotator test")
+    table = next(one for one in page.first.aside if one.head[0] == "Alternative-annotator test")
     text = {row[0]: row[1] for row in table.rows}
     assert text["People the judge can replace"] == text["Replaced by choosing the longer answer"]
     assert text["People tested"] == "5"

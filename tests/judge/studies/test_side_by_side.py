@@ -159,7 +159,7 @@ def test_the_report_and_the_json_of_two_judges_hold_them_against_each_other(
         "prose",
     ]
     page = report_page(study, date(2026, 1, 1))
-    assert "crow minus owl" in [row[0] for row in page.first.more[-1].rows]
+    assert "crow minus owl" in [row[0] for row in page.first.aside[-1].rows]
     section = next(one for one in page.sections if one.title == "Comparison of judges")
     assert section.paragraphs == (" ".join(result["sentences"]),)
     assert section.more[0].rows[0] == ("Dollars per thousand items", "1", "4")

@@ -1,0 +1,207 @@
+"""Several judges in one run: what they say together, one that fails, and a kill in the middle."""
+
+import csv
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.arena.benches import judged
+from tests.arena.test_fallback_judge_command import DENIES, MODEL, OUT, refuses, report
+from tests.command import Command, refused
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
+from tests.process import Process
+from tests.sqlite import new_sqlite
+
+JURY = ("wren", "owl", "slate")
+N = 24
+RUN = ("judge", "run", "--method", "pairwise", "--cases", "pairs.jsonl", "--roster", "roster.toml")
+ASK = (*RUN, "--judge", ",".join(JURY), "--out", "found.csv")
+EACH_USD = (7 * 1.0 + 11 * 2.0) / 1e6
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty_server(dict.fromkeys((*JURY, "jay"), judged)) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: FaultyServer) -> Path:
+    new_sqlite(tmp_path)
+    roster = "".join(MODEL.format(name=name, url=server.url) for name in (*JURY, "jay"))
+    (tmp_path / "roster.toml").write_text(roster, encoding="utf-8")
+    pairs = [
+        {"prompt": f"Number {n}?", "model_a": "basalt", "model_b": "flint"}
+        | {"response_a": f"Long answer {n}, at length.", "response_b": f"Short {n}."}
+        for n in range(N)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    return tmp_path
+
+
+def other_way(body: Mapping[str, Any]) -> Behaviour:
+    """Prefer the shorter answer."""
+    text = last_message(body)
+    longer_first = text.find("Long answer") < text.find("Short ")
+    return Behaviour(text="[[B]]" if longer_first else "[[A]]", usage=(7, 11))
+
+
+def of(folder: Path, judge: str) -> list[dict[str, str]]:
+    with (folder / "found.csv").open(encoding="utf-8") as lines:
+        return [row for row in csv.DictReader(lines) if row["judge"] == judge]
+
+
+def asked(server: FaultyServer) -> Counter[str]:
+    return Counter(one.model for one in server.requests)
+
+
+def test_three_judges_give_their_own_verdicts_and_two_together(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["slate"] = other_way
+    result = command(*ASK, "--format", "json")
+    assert (result.returncode, result.stderr) == (0, "")
+    outcome = report(result)
+    assert asked(server) == dict.fromkeys(JURY, 2 * N)
+    assert outcome["spent_usd"] == pytest.approx(3 * 2 * N * EACH_USD)
+    assert outcome["majority"] == outcome["weighted"] == {"decided": N, "tied": 0}
+    assert (outcome["unanimous"], outcome["no_quorum"]) == (0.0, 0)
+    right = outcome["accuracies"]
+    assert right["wren"] == right["owl"] > 0.9 > 0.3 > right["slate"]
+    rho = (1 - 1 - 1) / 3  # two are one, and the third is against both: clipped to 0
+    assert outcome["n_eff"]["value"] == pytest.approx(3 / (1 + 2 * max(rho, 0)))
+    for together in ("majority", "weighted"):
+        verdicts = of(folder, together)
+        assert {(row["winner"], row["order"]) for row in verdicts} == {("model_a", "both")}
+        assert {row["cost"] for row in verdicts} == {""}
+    assert Counter(row["preference"][:4] for row in of(folder, "majority")) == {"0.66": N}
+
+
+def test_the_order_of_the_models_under_each_judge_is_compared(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    shown = " ".join(command(*ASK).stdout.split())
+    assert "The order of the models is the same under every judge: basalt, flint." in shown
+    assert "All judges give the same verdict on 100% of cases." in shown
+    assert "The jury equals at least 1.0 independent judges of 3" in shown
+    server.behaviours["slate"] = other_way
+    again = " ".join(command(*ASK, "--again", "unparsed").stdout.split())
+    assert again.count("0 new replies"), "replies that are stored stand"
+    (folder / "pairs.jsonl").write_text(
+        (folder / "pairs.jsonl").read_text(encoding="utf-8").replace("Number", "Figure"),
+        encoding="utf-8",
+    )
+    other = " ".join(command(*ASK).stdout.split())
+    assert "The order of the models depends on the judge. By majority: basalt, flint." in other
+    assert "By slate: flint, basalt." in other
+
+
+def test_where_one_fails_for_good_the_others_decide_and_it_is_counted(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["slate"] = DENIES
+    result = command(*ASK)
+    shown = " ".join(result.stdout.split())
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"slate failed for good on {N} cases" in shown
+    assert "the other judges decide." in shown
+    assert {row["winner"] for row in of(folder, "majority")} == {"model_a"}
+
+
+def test_one_of_two_left_is_no_quorum(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["slate"] = server.behaviours["owl"] = DENIES
+    result = command(*ASK)
+    assert result.returncode == 1
+    assert f"{N} cases without a verdict of more than half of the judges." in result.stdout
+    assert {(row["winner"], row["status"]) for row in of(folder, "majority")} == {
+        ("", "no_quorum")
+    }
+
+
+def test_a_second_judge_replaces_all_that_fail_and_counts_once(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["slate"], server.behaviours["owl"] = OUT, refuses(3, 5)
+    server.behaviours["jay"] = other_way
+    result = command(*ASK, "--fallback-judge", "jay", "--format", "json")
+    assert (result.returncode, result.stderr) == (0, "")
+    outcome = report(result)
+    assert outcome["judges"]["owl"]["failed"] == {"refusal": 2}
+    assert sum(outcome["judges"]["slate"]["failed"].values()) == N
+    assert asked(server)["jay"] == 2 * N, "asked once about a case, whoever failed"
+    winners = {row["prompt_id"]: row["winner"] for row in of(folder, "majority")}
+    assert Counter(winners.values()) == {"model_a": N - 2, "tie": 2}
+    shown = " ".join(command(*ASK, "--fallback-judge", "jay").stdout.split())
+    assert "owl failed for good on 2 cases (2 refusal): 'jay' judges them in its place." in shown
+
+
+def test_a_group_of_the_roster_is_a_jury(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    roster = (folder / "roster.toml").read_text(encoding="utf-8")
+    for name in JURY:
+        roster = roster.replace(
+            f'model = "{name}"\n', f'model = "{name}"\njudging = {{ group = "birds" }}\n'
+        )
+    (folder / "roster.toml").write_text(roster, encoding="utf-8")
+    plan = command(*RUN, "--judge", "birds", "--dry-run")
+    assert [line.split(":")[0] for line in plan.stdout.splitlines()] == [*JURY]
+    assert command(*RUN, "--judge", "birds", "--out", "found.csv").returncode == 0
+    assert asked(server) == dict.fromkeys(JURY, 2 * N)
+
+
+def test_after_a_kill_no_stored_reply_is_paid_for_again(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    def slow(body: Mapping[str, Any]) -> Behaviour:
+        time.sleep(0.03)
+        return judged(body)
+
+    server.behaviours["owl"] = slow
+    with Process([*ASK, "--concurrency", "4"], folder) as process:
+        deadline = time.monotonic() + 60
+        while asked(server)["owl"] < 9:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+    result = command(*ASK, "--concurrency", "4", "--format", "json")
+    assert (result.returncode, result.stderr) == (0, "")
+    every = asked(server)
+    assert (every["wren"], every["slate"]) == (2 * N, 2 * N)
+    assert 2 * N <= every["owl"] <= 2 * N + 4
+    assert report(result)["judges"]["wren"]["n_asked"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("--judge", "wren,wren"), ("'wren' is named twice",)),
+        (("--judge", "wren,gone"), ("'gone'", "--judge")),
+        (("--judge", "wren,owl", "--fallback-judge", "owl"), ("'owl' is named twice",)),
+        (("--judge", "wren,owl", "--method", "mt_bench"), ("'mt_bench' marks one",)),
+        (("--judge", "wren,owl", "--fallback", "sampled"), ("--fallback sampled is for one",)),
+    ],
+)
+def test_what_a_jury_cannot_do_is_one_sentence(
+    command: Command, folder: Path, words: tuple[str, ...], parts: tuple[str, ...]
+) -> None:
+    given = ("judge", "run", "--cases", "pairs.jsonl", "--roster", "roster.toml", "--out", "f.csv")
+    method = () if "--method" in words else ("--method", "pairwise")
+    refused(command(*given, *method, *words), *parts)
+
+
+def test_a_budget_is_of_all_judges_together(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    result = command(*ASK, "--budget", str(3 * N * EACH_USD), "--concurrency", "1")
+    assert result.returncode == 1
+    assert asked(server)["slate"] == 0
+    assert sum(asked(server).values()) * EACH_USD <= 3 * N * EACH_USD
