@@ -142,7 +142,7 @@ def test_a_rule_that_would_leave_out_more_than_a_fifth_is_held_and_the_board_say
     assert not done[RINGS]["held"]
     assert left_out(played) == {"b18": "ring for quartz"}
     (warning,) = [one for one in board.refresh().warnings if "is suspended" in one]
-    assert "single voters would exclude 30 % of the votes" in warning
+    assert "single voters would exclude 30% of the votes" in warning
     apply(played, report(["bot"]), NOW)
     assert not [one for one in board.refresh().warnings if "is suspended" in one]
 

@@ -390,7 +390,7 @@ def test_flagged_battles_and_held_rules_stand_in_the_room(served: Served) -> Non
         assert f'href="/battles/{battle}"' not in page
         assert "Reinstate" in page
         words = text_of(admin.get("/admin/policies").text)
-        assert "Rule rings is suspended: it would exclude 34 % of the votes" in words
+        assert "Rule rings is suspended: it would exclude 34% of the votes" in words
         assert "default-v3" in words
 
 
