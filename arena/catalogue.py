@@ -24,7 +24,7 @@ from rating.sentences import Sentence, in_digits
 from rating.tables.files import shown
 
 FOLDER = Path(__file__).parent / "locale"
-SHARE = re.compile(r"\d+%( \(\d+–\d+\))?")
+SHARE = re.compile(r"[<>]?\d+%( \(\d+–\d+\))?")
 """A share with its interval, as it is written in English."""
 LOCALES = {Language.EN: "en_GB", Language.DE: "de_DE"}
 """Whose dates and numbers each language has."""
@@ -74,8 +74,8 @@ class Words:
     def _value(self, value: Any) -> Any:
         if isinstance(value, Sentence):
             return self(value)
-        if self._percent and isinstance(value, str) and SHARE.fullmatch(value):
-            return value.replace("%", self._percent)
+        if isinstance(value, str) and SHARE.fullmatch(value):
+            return self.share(value)
         return self._number(value) if type(value) in (int, float) else value
 
     def _number(self, value: float) -> str:
@@ -102,6 +102,10 @@ class Words:
         if isinstance(value, int):
             return self._number(value)
         return value if isinstance(value, Markup) else escape(shown(self._value(value)))
+
+    def share(self, written: str) -> str:
+        """Write a share, given as English has it."""
+        return written.replace("%", self._percent) if self._percent else written
 
     def number(self, written: str) -> str:
         """Write a number, given with commas and a point as Python has it."""

@@ -216,7 +216,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         race=race,
         keys=keys,
         models=roster,
-        roster=None if given else LiveRoster(store, follow),
+        roster=None if given else LiveRoster(store, follow, battles.failing, _now),
         store=store,
         endpoints=endpoints,
         battles=battles,

@@ -391,7 +391,7 @@ def _warnings(pooled: PooledFit, mix: Floats, share: Floats, level: float) -> It
     low, high = 100 * share.min(), 100 * share.max()
     if high >= 1:
         yield Sentence(
-            "Shrunk towards the whole board: %(low)s to %(high)s %% of each rating comes from "
+            "Shrunk towards the whole board: %(low)s to %(high)s%% of each rating comes from "
             "votes in other categories.",
             low=round(low),
             high=round(high),

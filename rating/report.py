@@ -186,7 +186,7 @@ class Report:
 
 def _html(report: Report) -> str:
     """Write the ratings as a table that needs no style of its own."""
-    interval = f"{100 * report.options.level:g} % interval"
+    interval = f"{100 * report.options.level:g}% interval"
     head = "".join(f"<th>{name}</th>" for name in ("model", "rating", interval, "ranks", "votes"))
     rows = "".join(
         f"<tr><td>{escape(row.model)}</td><td>{row.rating:.0f}</td>"

@@ -9,6 +9,8 @@ from datetime import datetime
 from itertools import chain, compress
 from typing import Any, Literal, NamedTuple
 
+from sqlmodel import Session
+
 from arena.domain.room_view import Suspect
 from arena.domain.vote import DEFAULT, READMITTED, ring_reason
 from arena.errors import ArenaError, RoomError
@@ -55,55 +57,75 @@ class _Ballot(NamedTuple):
 def decide(
     store: Store,
     act: Literal["exclude", "readmit"],
-    target: str,
+    targets: Sequence[str],
     reason: str,
     by: str,
     now: datetime,
 ) -> tuple[int, int]:
-    """Exclude the votes of a voter, or on a battle, from `DEFAULT`, or take them in again.
+    """Exclude the votes of voters, or on battles, from `DEFAULT`, or take them in again.
 
-    It is noted who did. Gives for how many votes the id stands, and of how many the standing is
-    another one now.
+    All of them, or none where one is unknown. It is noted who did. Gives for how many votes they
+    stand, and of how many the standing is another one now.
+
+    Parameters
+    ----------
+    targets : sequence of str
+        Ids of voters, or how they begin, names of users, or ids of battles.
 
     Raises
     ------
     RoomError
-        If the reason is empty, or the id stands for no vote.
+        If the reason is empty, or one of them stands for no vote.
     StoreError
         If the log cannot be written.
     """
-    target, reason = storable(target), storable(reason.strip())
-    with store.writing() as session:
-        target = voting.whole_id(session, target)
-        battles = voting.battles_meant(session, target)
-        _require(battles, target, reason)
-        if act == "exclude":
-            grounds = Grounds(BY_HAND, __version__, reason)
-            fresh = voting.exclude_votes(session, DEFAULT.name, battles, grounds, now)
-            if target not in battles:
-                voting.flag(session, grounds, now, voter=target)
-        else:
-            fresh = voting.readmit(
-                session, DEFAULT.name, battles, version=__version__, reason=reason, now=now
-            )
-        detail = {"reason": reason, "policy": DEFAULT.name, "votes": fresh}
-        people.note(session, by, act, target, detail, now)
-    return len(battles), fresh
-
-
-def _require(battles: Sequence[str], target: str, reason: str) -> None:
-    """Refuse a reason that says nothing, and an id that stands for no vote."""
+    reason = storable(reason.strip())
     if not reason:
-        msg = Sentence("Give a reason: the leaderboard shows it to everybody.")
-        raise RoomError(msg)
-    if not battles:
+        raise RoomError(Sentence("Give a reason: the leaderboard shows it to everybody."))
+    if not targets:
+        raise RoomError(Sentence("Choose whose votes, or which battles: none is selected."))
+    votes = changed = 0
+    with store.writing() as session:
+        for target, battles in [_stands_for(session, storable(one)) for one in targets]:
+            if act == "exclude":
+                grounds = Grounds(BY_HAND, __version__, reason)
+                fresh = voting.exclude_votes(session, DEFAULT.name, battles, grounds, now)
+                if target not in battles:
+                    voting.flag(session, grounds, now, voter=target)
+            else:
+                fresh = voting.readmit(
+                    session, DEFAULT.name, battles, version=__version__, reason=reason, now=now
+                )
+            detail = {"reason": reason, "policy": DEFAULT.name, "votes": fresh}
+            people.note(session, by, act, target, detail, now)
+            votes, changed = votes + len(battles), changed + fresh
+    return votes, changed
+
+
+def _stands_for(session: Session, target: str) -> tuple[str, list[str]]:
+    """Give the whole id, and the battles whose votes it stands for."""
+    whole = voting.whole_id(session, target)
+    battles = voting.battles_meant(session, whole)
+    named = [] if battles else people.named(session, target)
+    if len(named) == 1:
+        whole, battles = named[0], voting.battles_meant(session, named[0])
+    if battles:
+        return whole, battles
+    msg = Sentence(
+        "%(id)s is neither a voter with votes nor a battle with a vote: take a name, an id, or 8 "
+        "characters or more of its beginning, from the page Voters or arena voters --format "
+        "csv, or the whole one from the address of a battle.",
+        id=repr(target[:LONGEST_ID]),
+    )
+    if len(named) > 1:
+        ids = ", ".join(one[:8] for one in named)
         msg = Sentence(
-            "%(id)s is neither a voter with votes nor a battle with a vote: take an id, or 8 "
-            "characters or more of its beginning, from the page Voters or arena voters --format "
-            "csv, or the whole one from the address of a battle.",
-            id=repr(target[:LONGEST_ID]),
+            "%(n)s users have the name %(name)s: take the id of one, such as %(ids)s.",
+            n=len(named),
+            name=repr(target[:LONGEST_ID]),
+            ids=ids,
         )
-        raise RoomError(msg)
+    raise RoomError(msg)
 
 
 def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, Any]:

@@ -71,11 +71,11 @@ LOOK = timedelta(seconds=5)
 
 METHODS = {
     "voter": Sentence(
-        "Bradley-Terry, ties half, categories partially pooled; 95 % intervals clustered by "
+        "Bradley-Terry, ties half, categories partially pooled; 95% intervals clustered by "
         "voter (CR3 jackknife), including the uncertainty of pooling"
     ),
     "none": Sentence(
-        "Bradley-Terry, ties half, kinds of prompts pooled; 95 % intervals that take votes as "
+        "Bradley-Terry, ties half, kinds of prompts pooled; 95% intervals that take votes as "
         "independent, with what pooling leaves open"
     ),
 }

@@ -260,14 +260,12 @@ def _among(models: Sequence[str], fitted: Fitted) -> RankRanges:
 
 
 METHOD_BY_VOTER = Sentence(
-    "Bradley-Terry, ties half; 95 % intervals clustered by voter (CR3 jackknife)"
+    "Bradley-Terry, ties half; 95% intervals clustered by voter (CR3 jackknife)"
 )
 METHOD_BY_BOTH = Sentence(
-    "Bradley-Terry, ties half; 95 % intervals clustered by voter and prompt (CR3 jackknife)"
+    "Bradley-Terry, ties half; 95% intervals clustered by voter and prompt (CR3 jackknife)"
 )
-METHOD_BY_VOTE = Sentence(
-    "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
-)
+METHOD_BY_VOTE = Sentence("Bradley-Terry, ties half; 95% intervals that take votes as independent")
 FAILED_FIRST = Sentence(
     "The leaderboard could not be computed; the arena will try again. See the arena's log for "
     "the reason."
@@ -703,7 +701,7 @@ def _on_held(held: Mapping[str, float]) -> tuple[str, ...]:
     """Return which rules are held, and what share of the votes they would exclude."""
     return tuple(
         Sentence(
-            "The rule %(rule)s would exclude %(share)s %% of the votes, more than is plausible. "
+            "The rule %(rule)s would exclude %(share)s%% of the votes, more than is plausible. "
             "It is suspended and excludes none.",
             rule=HELD_RULES.get(rule, rule),
             share=round(100 * share),

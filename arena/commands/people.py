@@ -4,21 +4,27 @@
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter, validators
 
 from arena.commands.arguments import Database, TableOrJson, arena_store
 from arena.domain.model import MOST_ORIGINS, Source, is_name, origin_of
-from arena.domain.people import Invitation, Person, Role
+from arena.domain.people import Invitation, Pending, Person, Role
 from arena.errors import SettingsError, UnknownPersonError
 from arena.terminal import say, show, table, write_json
 
 if TYPE_CHECKING:
     from arena.store.store import Store
 
+
+T = TypeVar("T", Person, Person | Pending)
+
+LINK = "link-"
+"""Before the number of a pending invitation, where a command names one."""
 
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1, lte=1000))]
 
@@ -38,14 +44,20 @@ def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
     """
     from arena.store import people
 
-    with arena_store(database) as store:
-        everybody = store.read(people.matching, "")
+    with arena_store(database) as store, store.reading() as session:
+        everybody = people.matching(session, "")
+        pending = people.pending(session, datetime.now(UTC))
     if form == "json":
         rows = [
             asdict(person) | {"issuer": issuer, "votes": votes, "created": created.isoformat()}
             for person, issuer, votes, created in everybody
         ]
-        write_json({"people": rows})
+        invitations = [
+            {"id": f"{LINK}{one.id}", **asdict(one.invitation), "used": one.used}
+            | {"created": one.created.isoformat(), "expires": one.expires.isoformat()}
+            for one in pending
+        ]
+        write_json({"people": rows, "invitations": invitations})
         return
     head = ("person", "name", "role", "came by", "votes", "since")
     cells = [
@@ -58,6 +70,17 @@ def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
             f"{created:%Y-%m-%d}",
         )
         for person, issuer, votes, created in everybody
+    ]
+    cells += [
+        (
+            f"{LINK}{one.id}",
+            one.invitation.name,
+            "a further device" if one.invitation.person else one.invitation.role,
+            f"invited until {one.expires:%Y-%m-%d}",
+            f"{one.used} of {one.invitation.uses} joined" if one.invitation.uses > 1 else "",
+            f"{one.created:%Y-%m-%d}",
+        )
+        for one in pending
     ]
     show(table(head, cells, right={4}))
 
@@ -132,16 +155,18 @@ def change(
 ) -> None:
     """Change a user's role, block a user, or sign out their devices.
 
-    Takes effect within seconds. Votes are kept; to exclude them, see `arena voters`.
+    Takes effect within seconds. Votes are kept; to exclude them, see `arena voters`. Of a pending
+    invitation, --role changes the role that it gives, and --block revokes it.
 
     Parameters
     ----------
     who
-        Name of the user, or the first characters of their id.
+        Name of the user or of a pending invitation, the first characters of the user's id, or the
+        link-NUMBER of `arena people list`.
     role
         New role.
     block
-        Block the user; --unblock reverses it.
+        Block the user, or revoke the invitation; --unblock lets a user in again.
     sign_out
         Sign out all devices of the user.
 
@@ -156,11 +181,19 @@ def change(
         msg = "Name a change: --role, --block, --unblock or --sign-out."
         raise SettingsError(msg)
     with arena_store(database) as store:
-        voter = _one(store, who).id
+        with store.reading() as session:
+            fit: list[Person | Pending] = [one for one, *_ in people.matching(session, who)]
+            links = people.pending(session, datetime.now(UTC))
+        fit += [link for link in links if who in (link.invitation.name, f"{LINK}{link.id}")]
+        one = _one(fit, who)
+        if isinstance(one, Pending):
+            odd = block is False or sign_out
+            _change_invitation(store, one, role, revoke=block is True, odd=odd)
+            return
         with store.writing() as session:
             changed = people.change(
                 session,
-                voter,
+                one.id,
                 people.TERMINAL,
                 datetime.now(UTC),
                 role=role,
@@ -259,16 +292,33 @@ def _confirm(word: str) -> None:
         raise SettingsError(msg)
 
 
-def _one(store: "Store", who: str) -> Person:
-    """Find the one person of a name, or whose id begins so."""
+def _change_invitation(
+    store: "Store", one: Pending, role: Role | None, *, revoke: bool, odd: bool
+) -> None:
+    """Change the role that an invitation gives, or revoke it."""
     from arena.store import people
 
-    fit = [person for person, *_ in store.read(people.matching, who)]
+    if odd or revoke == bool(role) or (role and one.invitation.person):
+        msg = (
+            f"{one.invitation.name!r} has not joined yet: --block revokes the invitation, and "
+            "--role changes the role of a new user."
+        )
+        raise SettingsError(msg)
+    now = datetime.now(UTC)
+    changed = store.write(people.change_invitation, one.id, people.TERMINAL, now, role=role)
+    state = f"gives the role {role}" if role else "lets nobody in any more"
+    say(f"The invitation of {changed.invitation.name} ({LINK}{one.id}) {state}.")
+
+
+def _one(fit: Sequence[T], who: str) -> T:
+    """Give the one that a name or the beginning of an id stands for."""
     if not fit:
         msg = f"No user has the name {who!r}, or an id that begins with it: see arena people list."
         raise UnknownPersonError(msg)
     if len(fit) > 1:
-        ids = ", ".join(person.id[:8] for person in fit[:5])
+        ids = ", ".join(
+            one.id[:8] if isinstance(one, Person) else f"{LINK}{one.id}" for one in fit[:5]
+        )
         msg = f"{len(fit)} users match {who!r} ({ids}): name one by the beginning of the id."
         raise UnknownPersonError(msg)
     return fit[0]
@@ -276,7 +326,9 @@ def _one(store: "Store", who: str) -> Person:
 
 def _back(store: "Store", who: str, uses: int) -> Invitation:
     """Invite an existing user to a further device."""
-    person = _one(store, who)
+    from arena.store import people
+
+    person = _one([person for person, *_ in store.read(people.matching, who)], who)
     if person.blocked:
         msg = f"{person.name!r} is blocked: arena people change {person.id[:8]} --unblock first."
         raise SettingsError(msg)

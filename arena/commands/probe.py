@@ -573,8 +573,8 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
     Parameters
     ----------
     target
-        Voter id, or at least its first 8 characters, or battle id: see `arena voters --format csv`
-        and the address of a battle.
+        Voter id, or at least its first 8 characters, name of a user, or battle id: see
+        `arena voters --format csv` and the address of a battle.
     reason
         Reason, visible to everyone.
 
@@ -588,7 +588,7 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
 
     with arena_store(database) as store:
         now = datetime.now(UTC)
-        votes, fresh = integrity.decide(store, "exclude", target, reason, TERMINAL, now)
+        votes, fresh = integrity.decide(store, "exclude", [target], reason, TERMINAL, now)
     already = f"; {votes - fresh:,} were excluded before" if votes > fresh else ""
     say(f"{target}: {fresh:,} votes are excluded from {DEFAULT.name}{already}.")
 
@@ -616,7 +616,7 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
 
     with arena_store(database) as store:
         now = datetime.now(UTC)
-        _, fresh = integrity.decide(store, "readmit", target, reason, TERMINAL, now)
+        _, fresh = integrity.decide(store, "readmit", [target], reason, TERMINAL, now)
     say(f"{target}: {fresh:,} votes count again in {DEFAULT.name}.")
 
 

@@ -506,6 +506,7 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         studies,
     )
     from arena.store.engine import reading_existing
+    from arena.store.roster import FAILED_IN_A_ROW
     from judge.studies.gold import study_gold
 
     settings = read_settings(database=database)
@@ -524,6 +525,8 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         beside = {"race": race and asdict(race), "gold": of_gold, "excluded": excluded}
         for one in failures:
             one["last"] = one["last"].isoformat()
+        for one in day["paused"]:
+            one["since"] = one["since"].isoformat()
         write_json(day | {"since": day["since"].isoformat()} | beside)
         return
     budget = "no limit" if day["budget"] is None else f"of ${day['budget']:,.2f}"
@@ -544,7 +547,13 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         )
         for model in day["models"]
     ]
-    sentences = [*([_of_race(race)] if race else []), *_on_failures(day["models"])]
+    sentences = [
+        f"{one['model']} is paused since {one['since']:%Y-%m-%d %H:%M} UTC: "
+        f"{FAILED_IN_A_ROW} answers in a row failed ({FAILURES[one['failure']]}). Resume it: "
+        f"arena models enable {one['model']}"
+        for one in day["paused"]
+    ]
+    sentences += [*([_of_race(race)] if race else []), *_on_failures(day["models"])]
     if on_gold.votes:
         sentences.append(f"Gold battles so far: {on_gold.sentences[0]}")
     if excluded:

@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
-from arena.domain.vote import Choice, Voter, VoterKind
+from arena.domain.vote import Choice, FailureClass, Voter, VoterKind
 from judge.budget import Price
 from judge.calls import PLAIN, Profile
 
@@ -357,6 +357,8 @@ class Entry:
     release : Release
     released : datetime or None
         When a pre-release got its name; None for any other.
+    paused : FailureClass or None
+        The failure for which the arena itself has disabled it; None where people decided.
     """
 
     model: Model
@@ -364,6 +366,7 @@ class Entry:
     updated: datetime
     release: Release = Release.RELEASED
     released: datetime | None = None
+    paused: FailureClass | None = None
 
     @property
     def drawn(self) -> bool:

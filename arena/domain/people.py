@@ -1,6 +1,7 @@
 """Users, known by more than a cookie: their roles, and how they came in."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from arena.domain.vote import VoterKind
@@ -90,6 +91,25 @@ class Invitation:
     name: str
     uses: int
     person: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An invitation that still admits a user.
+
+    Attributes
+    ----------
+    id : int
+        Number of the invitation; the link itself is not kept.
+    used : int
+        How often of ``invitation.uses`` times.
+    """
+
+    id: int
+    invitation: Invitation
+    used: int
+    created: datetime
+    expires: datetime
 
 
 @dataclass(frozen=True, slots=True)

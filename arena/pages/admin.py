@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
@@ -22,15 +22,16 @@ from arena.boards.integrity import MOST_BUSY, MOST_SHOWN, VoterCheck
 from arena.boards.leaderboard import make_file
 from arena.domain.battle import Sampler
 from arena.domain.model import Model, Release, Standing
-from arena.domain.people import Erased
+from arena.domain.people import INVITES, PROXY, Erased, Invitation, Role
 from arena.domain.room_view import EXPORT_ENDINGS, EXPORTS, Trial
 from arena.domain.vote import DEFAULT, FAILURES, Days
 from arena.endpoints import trial
 from arena.endpoints.client import origin_of
 from arena.endpoints.offline import load_recordings
 from arena.errors import RoomError, SettingsError, UnknownPersonError
-from arena.guard.access import ADMINS
+from arena.guard.access import ADMINS, LONGEST_NAME, new_token, token_hash
 from arena.pages.rendering import PLACE, READ, filled, visit_to
+from arena.pages.rendering import origin_of as origin_of_page
 from arena.parts import Parts
 from arena.settings import models_in
 from arena.store import erasing, kept_boards, people, studies, voting
@@ -43,6 +44,8 @@ from rating.tables.voter_report import MOST
 ACTS = {
     "invite": Sentence("invited"),
     "change person": Sentence("changed a person"),
+    "change invitation": Sentence("changed the role in the invitation of"),
+    "revoke invitation": Sentence("revoked the invitation of"),
     "sign out": Sentence("ended the session"),
     "add source": Sentence("registered the application"),
     "change source": Sentence("changed the application"),
@@ -53,6 +56,7 @@ ACTS = {
     "add model": Sentence("added the model"),
     "enable model": Sentence("enabled the model"),
     "disable model": Sentence("disabled the model"),
+    "pause model": Sentence("paused the model"),
     "retire model": Sentence("retired the model"),
     "pre-release model": Sentence("let battle unnamed the model"),
     "release model": Sentence("released the model"),
@@ -94,12 +98,26 @@ RELEASES = {
     Release.RELEASED: Sentence("released"),
 }
 
+ROLES = {
+    Role.VOTER: Sentence("voter"),
+    Role.RESEARCHER: Sentence("researcher"),
+    Role.ADMIN: Sentence("admin"),
+}
+INVITED = Sentence("by an invitation")
+INVITED_FOR = timedelta(days=7)
+NO_CHOICE = Sentence("Nothing was changed: choose what is to become of the user or invitation.")
+NOBODY = Sentence("Nothing was changed: there is no such user or pending invitation any more.")
+OWN_ROLE = Sentence(
+    "Nothing was changed: another admin can change your role or block you, and you cannot."
+)
+
 PRIVATE = {"Cache-Control": "private, no-store"}
 """Of everything in the admin area: nothing of it stays in a browser or a proxy."""
 NO_PLACE = Sentence("There is no such place in the log. Here it begins with the newest act.")
 GIVEN = Sentence("This arena was started on models that it found: start it with a roster.")
 
 Field = Annotated[str, Form()]
+Fields = Annotated[Sequence[str], Form()]
 
 
 def admin_router(parts: Parts) -> APIRouter:
@@ -117,6 +135,7 @@ def admin_router(parts: Parts) -> APIRouter:
             status=store.read(kept_boards.status, parts.now(), budget, viewer),
             race=parts.race.read() if parts.race else None,
             failures=FAILURES,
+            failed_in_a_row=roster_rows.FAILED_IN_A_ROW,
         )
 
     @router.api_route("/log", methods=READ)
@@ -133,7 +152,7 @@ def admin_router(parts: Parts) -> APIRouter:
         held = store.read(voting.held)
         return _panel(parts, request, "policies", boards=boards, held=held, most=MOST)
 
-    for add in (_add_exports, _add_votes, _add_erasing, _add_models):
+    for add in (_add_exports, _add_votes, _add_erasing, _add_people, _add_models):
         add(router, parts)
     return router
 
@@ -150,7 +169,7 @@ def _panel(
     page = filled(
         f"admin/{panel}.html",
         visit_to(request, parts.store),
-        **{"done": None} | values,
+        **{"done": None, "beside": False} | values,
         problem=problem,
         as_json=partial(json.dumps, ensure_ascii=False),
         now=parts.now(),
@@ -248,12 +267,13 @@ def _add_votes(router: APIRouter, parts: Parts) -> None:
     def by_hand(
         request: Request,
         act: Literal["exclude", "readmit"],
-        target: str,
+        targets: Sequence[str],
         reason: str,
         panel: str,
     ) -> Response:
         def decide(by: str) -> int:
-            return integrity.decide(store, act, target.strip(), reason, by, parts.now())[1]
+            meant = [*dict.fromkeys(target.strip() for target in targets)]
+            return integrity.decide(store, act, meant, reason, by, parts.now())[1]
 
         return decided(request, panel, "out" if act == "exclude" else "in", decide)
 
@@ -267,13 +287,13 @@ def _add_votes(router: APIRouter, parts: Parts) -> None:
 
     @router.post("/exclude")
     def exclude(
-        request: Request, target: Field = "", reason: Field = "", panel: Field = "voters"
+        request: Request, target: Fields = (), reason: Field = "", panel: Field = "voters"
     ) -> Response:
         return by_hand(request, "exclude", target, reason, panel)
 
     @router.post("/readmit")
     def readmit(
-        request: Request, target: Field = "", reason: Field = "", panel: Field = "voters"
+        request: Request, target: Fields = (), reason: Field = "", panel: Field = "voters"
     ) -> Response:
         return by_hand(request, "readmit", target, reason, panel)
 
@@ -382,6 +402,83 @@ def _add_erasing(router: APIRouter, parts: Parts) -> None:
         return shown(request, values | {"extent": gone, "erased": True})
 
 
+def _add_people(router: APIRouter, parts: Parts) -> None:
+    """Add the page of users: who they are, what they may do, and who is invited."""
+    store = parts.store
+
+    def shown(
+        request: Request, problem: Sentence | None = None, link: str = "", to: str = ""
+    ) -> Response:
+        with store.reading() as session:
+            everybody = people.matching(session, "")
+            pending = people.pending(session, parts.now())
+        return _panel(
+            parts,
+            request,
+            "people",
+            problem,
+            everybody=everybody,
+            pending=pending,
+            roles=ROLES,
+            issuers={INVITES: INVITED, PROXY: Sentence("by a proxy")},
+            days=INVITED_FOR.days,
+            longest_name=LONGEST_NAME,
+            link=link,
+            to=to,
+        )
+
+    @router.api_route("/people", methods=READ)
+    def everybody(request: Request) -> Response:
+        return shown(request)
+
+    @router.post("/people/change")
+    def change(
+        request: Request, person: Field = "", act: Field = "", role: Field = ""
+    ) -> Response:
+        changes: Mapping[str, Mapping[str, Any]] = {
+            "block": {"blocked": True},
+            "unblock": {"blocked": False},
+            "sign-out": {"sign_out": True},
+        }
+        what = {"role": Role(role)} if act == "role" and role in list(Role) else changes.get(act)
+        by = request.state.person.id
+        if what is None:
+            return shown(request, NO_CHOICE)
+        if person == by and act != "sign-out":
+            return shown(request, OWN_ROLE)
+        try:
+            store.write(people.change, person, by, parts.now(), **what)
+        except UnknownPersonError:
+            return shown(request, NOBODY)
+        return RedirectResponse("/admin/people", 303, PRIVATE)
+
+    @router.post("/people/invitation")
+    def change_invitation(
+        request: Request, invitation: Field = "", act: Field = "", role: Field = ""
+    ) -> Response:
+        known = PLACE.fullmatch(invitation)
+        if not known or (act != "revoke" and role not in list(Role)):
+            return shown(request, NO_CHOICE)
+        given, by = None if act == "revoke" else Role(role), request.state.person.id
+        try:
+            store.write(people.change_invitation, int(invitation), by, parts.now(), role=given)
+        except UnknownPersonError:
+            return shown(request, NOBODY)
+        return RedirectResponse("/admin/people", 303, PRIVATE)
+
+    @router.post("/people/invite")
+    def invite(request: Request, name: Field = "", role: Field = "") -> Response:
+        to = storable(name.strip())
+        if not 0 < len(to) <= LONGEST_NAME or role not in list(Role):
+            return shown(
+                request, Sentence("Give a name of up to %(n)s characters.", n=LONGEST_NAME)
+            )
+        token, now, new = new_token(), parts.now(), Invitation(Role(role), to, 1)
+        by = request.state.person.id
+        store.write(people.invite, new, token_hash(token), now + INVITED_FOR, now, by)
+        return shown(request, link=f"{origin_of_page(request)}/join/{token}", to=to)
+
+
 def _add_models(router: APIRouter, parts: Parts) -> None:
     """Add what is about who battles."""
     store, weighted = parts.store, parts.settings.sampler is Sampler.WEIGHTED
@@ -400,7 +497,10 @@ def _add_models(router: APIRouter, parts: Parts) -> None:
             request,
             "models",
             problem,
-            entries=entries,
+            beside=bool(text),
+            entries=sorted(entries, key=lambda one: one.paused is None),
+            failures=FAILURES,
+            failed_in_a_row=roster_rows.FAILED_IN_A_ROW,
             keyless={id for id, name in needing.items() if name and not parts.keys.get(name)},
             unusable=store.read(roster_rows.unusable) if parts.roster else {},
             paused=parts.battles.paused(),

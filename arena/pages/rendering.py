@@ -124,23 +124,6 @@ def _percent_range(low: float, high: float) -> str:
     return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
 
-def percent(share: float | None) -> str:
-    """Whole percent; what is not quite nothing or everything is not rounded to it.
-
-    Examples
-    --------
-    >>> [percent(x).replace(SPACE, " ") for x in (0.714, 0.0, 0.001, 0.999, 1.0)]
-    ['71 %', '0 %', '<1 %', '>99 %', '100 %']
-    """
-    if share is None:
-        return NOT_KNOWN
-    if 0 < share <= 0.005:
-        return f"<1{SPACE}%"
-    if 0.995 <= share < 1:
-        return f">99{SPACE}%"
-    return f"{100 * share:.0f}{SPACE}%"
-
-
 class Filters:
     """Those that depend on the language.
 
@@ -151,6 +134,10 @@ class Filters:
     >>> english, german = (Filters(words_in(language)) for language in Language)
     >>> english.number(2184), german.number(2184), german.number(0.667, 2)
     ('2,184', '2.184', '0,67')
+    >>> [english.percent(x) for x in (0.714, 0.0, 0.001, 0.999, 1.0)]
+    ['71%', '0%', '<1%', '>99%', '100%']
+    >>> [german.percent(x).replace(SPACE, " ") for x in (0.714, 0.001)]
+    ['71 %', '<1 %']
     >>> english.points(1183.6), german.points(1183.6), english.points(-12.2)
     ('1,184', '1.184', '−12')
     >>> english.short(0.0173), german.short(0.5), english.short(20.0)
@@ -197,6 +184,16 @@ class Filters:
     def number(self, value: float, digits: int = 0) -> str:
         """Write a number, with this many digits after the point."""
         return self._words.number(f"{value:,.{digits}f}").replace("-", MINUS)
+
+    def percent(self, share: float | None) -> str:
+        """Whole percent; what is not quite nothing or everything is not rounded to it."""
+        if share is None:
+            return NOT_KNOWN
+        if 0 < share <= 0.005:
+            return self._words.share("<1%")
+        if 0.995 <= share < 1:
+            return self._words.share(">99%")
+        return self._words.share(f"{100 * share:.0f}%")
 
     def points(self, value: float) -> str:
         """Points without decimals, which no board can support."""
@@ -374,10 +371,9 @@ def environment(language: Language) -> pages.Environment:
     words = words_in(language)
     forms = Filters(words)
     names = ("number", "points", "money", "seconds", "day", "moment", "ago", "about", "signed")
-    more = ("price", "difference", "label", "short")
+    more = ("price", "difference", "label", "short", "percent")
     env.filters.update({name: getattr(forms, name) for name in (*names, *more)})
     env.filters.update(
-        percent=percent,
         one_line=_one_line,
         headings=lambda html: [(id, Markup(name)) for id, name in HEADING.findall(html)],  # noqa: S704 - of a template
         foremost=foremost,

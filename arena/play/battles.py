@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Self
@@ -61,6 +61,8 @@ Hold = Callable[[Voter], AbstractContextManager[object]]
 
 logger = logging.getLogger(__name__)
 
+JUST = timedelta(seconds=20)
+"""How long a model that failed is looked at: its answer is written down meanwhile."""
 POLL_S = 0.5
 """How often a battle is looked up that runs, but not here, and cannot be relayed."""
 
@@ -167,6 +169,7 @@ class Battles:
         self._notice = _quietly(notice)
         self._closing = False
         self._paused: dict[str, datetime] = {}
+        self._failing: dict[str, datetime] = {}
         self._beginning: set[asyncio.Task[Snapshot]] = set()
         self.matchmaker = Matchmaker(
             roster,
@@ -617,6 +620,7 @@ class Battles:
         The log does not name it, as it would tell who answers in a battle that may be retried.
         """
         now = self._now()
+        self._failing[model.id] = now
         if failure is not FailureClass.NO_CREDIT or self._paused.get(model.id, now) > now:
             return
         logger.error(
@@ -626,6 +630,11 @@ class Battles:
             self._rules.paused_for.total_seconds() / 60,
         )
         self._paused[model.id] = now + self._rules.paused_for
+
+    def failing(self) -> list[str]:
+        """Give the models that have just failed here, by id: their answers are in the log soon."""
+        since = self._now() - JUST
+        return [model for model, when in [*self._failing.items()] if when > since]
 
     def resume(self, model_id: str) -> None:
         """Draw a model again that was paused, as it has answered."""

@@ -13,7 +13,7 @@ import asyncio
 import hmac
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,13 +23,14 @@ from arena.domain.battle import BattleState, Notice, Pacing, Side, Snapshot
 from arena.domain.board_view import RecordCheck
 from arena.domain.model import SET, Entry, Pair, Source, VersionAnswer
 from arena.domain.people import Perishable
-from arena.domain.vote import NAMING, Choice, Receipt, Tagger
+from arena.domain.vote import FAILURES, NAMING, Choice, Receipt, Tagger
 from arena.errors import (
     ERASED,
     EXPIRED,
     ArenaError,
     BadComparisonError,
     NotReadyError,
+    RoomError,
     SentBeforeError,
     StoreError,
 )
@@ -405,16 +406,31 @@ class LiveRoster:
     ----------
     use : callable
         Called with all entries; may block, and raise an `ArenaError`: those before then stay.
+    failing : callable
+        Gives the models that have just failed: who fails too often is disabled.
+    now : callable
+        Time now, in UTC.
     """
 
-    def __init__(self, store: Store, use: Callable[[Sequence[Entry]], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        use: Callable[[Sequence[Entry]], None],
+        failing: Callable[[], Iterable[str]],
+        now: Callable[[], datetime],
+    ) -> None:
         self._store = store
         self._use = use
+        self._failing = failing
+        self._now = now
+        self._needed: set[str] = set()
         self._version = 0
         self._failed = 0
 
     def look(self) -> None:
         """Read the roster, and put it to use, if it has changed; may block."""
+        for model in self._failing():
+            self._pause(model)
         with self._store.reading() as session:
             version = roster.version(session)
             if version in (self._version, self._failed):
@@ -431,6 +447,29 @@ class LiveRoster:
         else:
             self._version = version
             logger.info("The roster has changed: version %d, %d entries", version, len(entries))
+
+    def _pause(self, model: str) -> None:
+        """Disable a model that has failed too often; nothing is logged that names it."""
+        if not self._store.read(roster.failing, model):
+            return
+        try:
+            failure = self._store.write(roster.pause, model, self._now())
+        except RoomError:
+            if model not in self._needed:
+                logger.error(  # noqa: TRY400 - no fault of ours
+                    "A model has failed %d times in a row. It is still drawn, as a battle needs "
+                    "two. /admin and arena status show which model.",
+                    roster.FAILED_IN_A_ROW,
+                )
+            self._needed.add(model)
+            return
+        if failure:
+            logger.error(
+                "A model has failed %d times in a row (%s) and is paused. /admin and arena status "
+                "show which model, and /admin resumes it.",
+                roster.FAILED_IN_A_ROW,
+                FAILURES[failure],
+            )
 
     async def keep_up(self) -> None:
         """Look every few seconds, off the event loop, until cancelled."""

@@ -434,8 +434,8 @@ def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     for statement, rows in ((_EMPTY_TURN, turns), (_EMPTY_ANSWER, answers)):
         if rows:
             connection.execute(statement, rows)
-    for statement in (_DROP_REMARKS, _DROP_STYLES, _CLOSE):
-        connection.execute(statement, these)
+    for effect in (_DROP_REMARKS, _DROP_STYLES, _CLOSE):
+        connection.execute(effect, these)
     since = func.coalesce(col(BattleRow.erased), literal(now, UtcDateTime()))
     connection.execute(_MARK.values(erased=since, message=ERASED), these)
     return len(turns) + len(answers)

@@ -214,15 +214,16 @@ def status(
     dict
         ``since``, when the day begins, which ends now; ``running``, battles that are being
         answered, in all processes; ``battles`` begun and ``votes`` cast, skips omitted; the
-        ``dollars`` spent on the answers of ``models``, as the daily ``budget`` counts them; and
-        the ``spenders``, the voters to whom answers cost most.
+        ``dollars`` spent on the answers of ``models``, as the daily ``budget`` counts them; the
+        ``spenders``, the voters to whom answers cost most; and the models that are ``paused``,
+        as they failed again and again: by ``model``, with the last ``failure`` and ``since`` when.
 
-        Of each model that was asked, by name: ``answers``, whatever became of them, and
-        ``failures``, those that happened most often first, with the endpoint's ``sentence`` on the
-        newest, which may be hostile and names the model, and when that one was asked for
-        (``last``); seconds, to hundredths, within which half and 95 % of the answers began that
-        began at all, None if none did; ``tokens_out``; and ``dollars``, as far as prices are
-        known.
+        Of each model that was asked, those that failed most first, then by name: ``answers``,
+        whatever became of them, and ``failures``, those that happened most often first, with the
+        endpoint's ``sentence`` on the newest, which may be hostile and names the model, and when
+        that one was asked for (``last``); seconds, to hundredths, within which half and 95 % of
+        the answers began that began at all, None if none did; ``tokens_out``; and ``dollars``, as
+        far as prices are known.
     """
     since = now - DAY
     blind = (
@@ -244,6 +245,16 @@ def status(
         "budget": budget,
         "models": models,
         "spenders": _spenders(session, since),
+        "paused": [
+            {
+                "model": one.model.id,
+                "name": one.public.name,
+                "failure": one.paused,
+                "since": one.updated,
+            }
+            for one in roster.entries(session)
+            if one.paused
+        ],
     }
 
 
@@ -297,7 +308,7 @@ def _models(session: Session, *which: ColumnElement[bool]) -> list[dict[str, Any
         .group_by(col(AnswerRow.model_id), col(ModelRow.name))
         .order_by(col(ModelRow.name), col(AnswerRow.model_id))
     )
-    return [
+    models = [
         {
             "model": model,
             "name": name,
@@ -310,6 +321,7 @@ def _models(session: Session, *which: ColumnElement[bool]) -> list[dict[str, Any
         }
         for model, name, answers, tokens, dollars in session.exec(query)
     ]
+    return sorted(models, key=lambda one: -sum(failed["times"] for failed in one["failures"]))
 
 
 def _failures(session: Session, *which: ColumnElement[bool]) -> dict[str, list[dict[str, Any]]]:

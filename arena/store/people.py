@@ -10,7 +10,7 @@ from sqlalchemy import select as sa_select
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
-from arena.domain.people import INVITES, Entrance, Invitation, Person, Role
+from arena.domain.people import INVITES, Entrance, Invitation, Pending, Person, Role
 from arena.domain.vote import VoterKind
 from arena.errors import UnknownPersonError
 from arena.store.tables import OWNER, ActRow, InvitationRow, PersonRow, VoteRow, VoterRow
@@ -96,6 +96,37 @@ def invitation(session: Session, token_hash: str, now: datetime) -> Invitation |
     if row is None:
         return None
     return Invitation(Role(row.role), row.name, row.uses - row.used, row.person)
+
+
+def pending(session: Session, now: datetime) -> list[Pending]:
+    """Read the invitations that still admit a user, newest first."""
+    query = select(InvitationRow).where(_is_open(now)).order_by(col(InvitationRow.id).desc())
+    return [_pending(row) for row in session.exec(query)]
+
+
+def change_invitation(
+    session: Session, id: int, by: str, now: datetime, *, role: Role | None = None
+) -> Pending:
+    """Let an invitation give another role, or without one revoke it.
+
+    Raises
+    ------
+    UnknownPersonError
+        If it lets nobody in any more, or is for a device of a user, who has a role.
+    """
+    query = select(InvitationRow).where(InvitationRow.id == id, _is_open(now)).with_for_update()
+    row = session.exec(query).one_or_none()
+    if row is None or (role and row.person):
+        raise UnknownPersonError(str(id))
+    before = _pending(row)
+    if role is None:
+        row.expires = now
+        note(session, by, "revoke invitation", row.name, {"role": row.role}, now)
+    else:
+        detail = {"before": row.role, "after": role}
+        row.role = role
+        note(session, by, "change invitation", row.name, detail, now)
+    return before if role is None else _pending(row)
 
 
 def accept(session: Session, token_hash: str, before: str | None, now: datetime) -> Person | None:
@@ -185,6 +216,11 @@ def matching(session: Session, wanted: str) -> list[tuple[Person, str, int, date
     return [(_person(row), row.issuer, cast, row.created) for row, cast in rows]
 
 
+def named(session: Session, name: str) -> list[str]:
+    """Give the ids of the users who have a name."""
+    return list(session.exec(select(PersonRow.voter_id).where(PersonRow.name == name)))
+
+
 def names(session: Session, voters: Collection[str]) -> dict[str, str]:
     """Give the names of those among some voters who are users."""
     known = select(PersonRow.voter_id, PersonRow.name).where(col(PersonRow.voter_id).in_(voters))
@@ -248,16 +284,22 @@ def acts(
 
 
 def _open_invitation(session: Session, token_hash: str, now: datetime) -> InvitationRow | None:
-    query = (
-        select(InvitationRow)
-        .where(
-            InvitationRow.token_hash == token_hash,
-            col(InvitationRow.used) < col(InvitationRow.uses),
-            col(InvitationRow.expires) > now,
-        )
-        .with_for_update()
-    )
+    with_it = InvitationRow.token_hash == token_hash
+    query = select(InvitationRow).where(with_it, _is_open(now)).with_for_update()
     return session.exec(query).one_or_none()
+
+
+def _is_open(now: datetime) -> ColumnElement[bool]:
+    """Say, in a query on invitations, whether one admits a user."""
+    return and_(
+        col(InvitationRow.used) < col(InvitationRow.uses), col(InvitationRow.expires) > now
+    )
+
+
+def _pending(row: InvitationRow) -> Pending:
+    assert row.id is not None
+    invitation = Invitation(Role(row.role), row.name, row.uses, row.person)
+    return Pending(row.id, invitation, row.used, row.created, row.expires)
 
 
 def _known(session: Session, entrance: Entrance) -> PersonRow | None:

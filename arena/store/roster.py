@@ -16,6 +16,7 @@ from sqlalchemy import update
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select
 
+from arena.domain.battle import AnswerStatus
 from arena.domain.model import (
     BESIDE,
     MOST_WEIGHT,
@@ -28,11 +29,13 @@ from arena.domain.model import (
     first_fault,
     public,
 )
+from arena.domain.vote import FailureClass
 from arena.errors import RoomError
 from arena.store import log, people
 from arena.store.engine import alone
 from arena.store.store import Store
 from arena.store.tables import (
+    AnswerRow,
     ModelEventRow,
     ModelRow,
     PromptSecretRow,
@@ -47,6 +50,16 @@ MOST_NAMED = 20
 """Ids in the sentence about one that is not in the roster."""
 MOST_EVENTS = 500
 """Events of models that are shown, the newest."""
+FAILED_IN_A_ROW = 10
+"""Answers of a model that all failed, after which it is disabled."""
+OF_ENDPOINT = frozenset(FailureClass) - {
+    FailureClass.CONTENT_FILTER,
+    FailureClass.CONTEXT_LENGTH,
+    FailureClass.INTERNAL,
+}
+"""Failures that are not for what was asked, nor faults of ours."""
+ARENA = "arena"
+"""Who acts where nobody did."""
 RELEASES = {
     Release.PRE_RELEASE: "pre-release model",
     Release.RELEASED: "release model",
@@ -251,7 +264,7 @@ def change(
     alone(session.connection())
     row = _row(session, model)
     if standing is not None:
-        before, row.standing = row.standing, standing
+        before, row.standing, row.paused = row.standing, standing, None
         log.note_event(session, model, standing, {"before": before}, now)
         people.note(session, by, ACTS[standing], model, {"before": before}, now)
     if weight is not None:
@@ -263,6 +276,48 @@ def change(
     _raise_version(session)
     session.flush()
     _require_two(entries(session), weighted=weighted)
+
+
+def failing(session: Session, model: str) -> FailureClass | None:
+    """Give why an enabled model fails whose last `FAILED_IN_A_ROW` answers all did, if they did.
+
+    They are counted over all processes, since the model's entry was changed last. None where one
+    of these answers came, or failed for what was asked.
+    """
+    row = session.get(RosterEntryRow, model)
+    if row is None or row.standing != Standing.ENABLED:
+        return None
+    last = (
+        select(AnswerRow.error_class, AnswerRow.created)
+        .where(AnswerRow.model_id == model)
+        .where(col(AnswerRow.status).in_((AnswerStatus.COMPLETE, AnswerStatus.FAILED)))
+        .order_by(col(AnswerRow.id).desc())
+        .limit(FAILED_IN_A_ROW)
+    )
+    answers = session.exec(last).all()
+    failed = [name for name, created in answers if name in OF_ENDPOINT and created > row.updated]
+    return FailureClass(failed[0]) if len(failed) == FAILED_IN_A_ROW else None
+
+
+def pause(session: Session, model: str, now: datetime) -> FailureClass | None:
+    """Disable a model that is `failing`, with the failure as the reason, which is given.
+
+    Raises
+    ------
+    RoomError
+        If fewer than two models would be left.
+    """
+    alone(session.connection())
+    failure = failing(session, model)
+    if failure is not None:
+        row = _row(session, model)
+        row.standing, row.paused, row.updated = Standing.DISABLED, failure, now
+        detail = {"failures": FAILED_IN_A_ROW, "last": failure}
+        people.note(session, ARENA, "pause model", model, detail, now)
+        _raise_version(session)
+        session.flush()
+        _require_two(entries(session), weighted=False)
+    return failure
 
 
 def release(session: Session, model: str, to: Release, by: str, now: datetime) -> None:
@@ -377,7 +432,12 @@ def _entry(session: Session, model_id: str) -> Entry:
         fault = first_fault(model)
         if not fault:
             return Entry(
-                model, Standing(row.standing), row.updated, Release(row.release), row.released
+                model,
+                Standing(row.standing),
+                row.updated,
+                Release(row.release),
+                row.released,
+                FailureClass(row.paused) if row.paused else None,
             )
     except ValidationError as error:
         first = error.errors()[0]

@@ -208,7 +208,8 @@ class RosterEntryRow(Table, table=True):
     """An entry of the roster: what answers, without any key, and whether it is drawn.
 
     ``place`` is that in the roster; ``weight`` replaces the one in ``entry``. ``secret`` is
-    part of the fingerprint of what enters unnamed: nobody can try names on it.
+    part of the fingerprint of what enters unnamed: nobody can try names on it. ``paused`` is the
+    failure for which the arena itself has disabled it.
     """
 
     __tablename__ = "roster_entry"
@@ -221,6 +222,7 @@ class RosterEntryRow(Table, table=True):
     release: str = _added()
     released: datetime | None = _moment(default=None)
     secret: str = _added()
+    paused: str | None = None
 
 
 class RosterVersionRow(Table, table=True):

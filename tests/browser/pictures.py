@@ -697,9 +697,9 @@ def run_it(database: str) -> None:
         integrity.name_answers(store, now, leave_out=False)
         others = store.read(voting.busiest, 3)[1:]
         bought, ours = (one.voter for one in others)
-        integrity.decide(store, "exclude", bought, "paid for by a vendor", TERMINAL, now)
-        integrity.decide(store, "exclude", ours, "a test of ours", TERMINAL, now)
-        integrity.decide(store, "readmit", ours, "it was a person after all", TERMINAL, now)
+        integrity.decide(store, "exclude", [bought], "paid for by a vendor", TERMINAL, now)
+        integrity.decide(store, "exclude", [ours], "a test of ours", TERMINAL, now)
+        integrity.decide(store, "readmit", [ours], "it was a person after all", TERMINAL, now)
         with store.writing() as session:
             models.change(session, name_of(ROCKS[5]), TERMINAL, now, standing=Standing.DISABLED)
             models.change(session, name_of(ROCKS[1]), TERMINAL, now, weight=2.5)

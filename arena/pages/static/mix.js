@@ -1,6 +1,8 @@
 // The sliders of a mix: the board follows them, and the address keeps the mix.
 "use strict";
 
+const SHARES = new Intl.NumberFormat(document.documentElement.lang, { style: "percent" });
+
 const PAUSE_MS = 120;
 const form = document.getElementById("sliders");
 const own = document.getElementById("own");
@@ -16,7 +18,7 @@ function showShares() {
   const total = sliders.reduce((sum, slider) => sum + Number(slider.value), 0);
   for (const slider of sliders) {
     const share = total ? (100 * Number(slider.value)) / total : 0;
-    form.querySelector(`output[for="${slider.id}"]`).textContent = `${Math.round(share)}\u00a0%`;
+    form.querySelector(`output[for="${slider.id}"]`).textContent = SHARES.format(share / 100);
   }
   return total;
 }

@@ -4,7 +4,9 @@
 const PAUSE_MS = 3000;
 
 function isInUse(part) {
-  const written = [...part.querySelectorAll("input")].some((one) => one.value !== one.defaultValue);
+  const written = [...part.querySelectorAll("input")].some(
+    (one) => one.value !== one.defaultValue || one.checked !== one.defaultChecked,
+  );
   return written || part.contains(document.activeElement);
 }
 

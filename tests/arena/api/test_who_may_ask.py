@@ -119,6 +119,7 @@ ROUTES = {
         GET /admin/exports
         GET /admin/log
         GET /admin/models
+        GET /admin/people
         GET /admin/policies
         GET /admin/voters
         GET /admin/voters/erase
@@ -131,6 +132,9 @@ ROUTES = {
         POST /admin/models/release
         POST /admin/models/test
         POST /admin/models/weigh
+        POST /admin/people/change
+        POST /admin/people/invitation
+        POST /admin/people/invite
         POST /admin/readmit
         POST /admin/voters/apply
         POST /admin/voters/erase

@@ -142,7 +142,7 @@ def test_a_rule_that_would_leave_out_more_than_a_fifth_is_held_and_the_board_say
     assert not done[RINGS]["held"]
     assert left_out(played) == {"b18": "ring for quartz"}
     (warning,) = [one for one in board.refresh().warnings if "is suspended" in one]
-    assert "single voters would exclude 30 % of the votes" in warning
+    assert "single voters would exclude 30% of the votes" in warning
     apply(played, report(["bot"]), NOW)
     assert not [one for one in board.refresh().warnings if "is suspended" in one]
 
@@ -192,13 +192,13 @@ def test_people_leave_votes_out_and_take_them_in_again_by_command(
 
 
 def test_who_left_votes_out_and_why_is_written_down_or_nothing_is(played: Store) -> None:
-    decide(played, "exclude", "bot", "paid", "ada", NOW)
-    decide(played, "readmit", "b0", "it was a person", "ada", NOW)
+    decide(played, "exclude", ["bot"], "paid", "ada", NOW)
+    decide(played, "readmit", ["b0"], "it was a person", "ada", NOW)
     apply(played, report(["v0"]), NOW, "ada")
     with pytest.raises(RoomError, match="Give a reason"):
-        decide(played, "readmit", "bot", " ", "ada", NOW)
+        decide(played, "readmit", ["bot"], " ", "ada", NOW)
     with pytest.raises(RoomError, match="'b\ufffd' is neither"):
-        decide(played, "readmit", "b\0", "why", "ada", NOW)
+        decide(played, "readmit", ["b\0"], "why", "ada", NOW)
     acts = played.read(people.acts)[0]
     assert [(act.by, act.act, act.subject, act.detail["votes"]) for act in acts] == [
         ("ada", "apply rule", "rings", 0),
@@ -217,7 +217,7 @@ def test_an_act_that_fails_half_way_leaves_neither_rows_nor_a_note(
 
     monkeypatch.setattr(people, "note", full)
     with pytest.raises(OSError, match="No space"):
-        decide(played, "exclude", "bot", "paid", "ada", NOW)
+        decide(played, "exclude", ["bot"], "paid", "ada", NOW)
     assert left_out(played) == {}
     assert played.read(people.acts)[0] == ()
     assert is_whole(played)

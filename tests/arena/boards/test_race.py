@@ -78,11 +78,11 @@ def test_a_race_is_looked_at_again_when_there_are_votes(tmp_path: Path) -> None:
         (RaceStanding(BETWEEN, 0.95), "Nothing is estimated yet: it takes 15 effective voters"),
         (
             RaceStanding(BETWEEN, 0.95, 360, 60, -12.4, -80.0, 55.2),
-            "often. Lead of m0 : −12 points (−80 to +55). They are not separated (95 %, however",
+            "often. Lead of m0 : −12 points (−80 to +55). They are not separated (95%, however",
         ),
         (
             RaceStanding(BETWEEN, 0.95, 90, 40, 81.0, 2.0, 160.0, separated=True),
-            "They are separated, however often one looked (95 %): the race may end.",
+            "They are separated, however often one looked (95%): the race may end.",
         ),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_board_counts_votes_on_answers_that_name_a_model(store: Store) -> None
 
 def test_excluded_votes_on_such_answers_are_not_counted(store: Store) -> None:
     label_self_naming(store, lambda: NOW)
-    decide(store, "exclude", "right", "told", "terminal", NOW)
+    decide(store, "exclude", ["right"], "told", "terminal", NOW)
     with store.reading() as session:
         assert labels.self_naming(session, DEFAULT) == SelfNaming(2, {"basalt": 2, "quartz": 1})
         assert verify(session).problem is None

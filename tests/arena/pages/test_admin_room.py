@@ -57,6 +57,7 @@ def test_nothing_of_the_room_stays_in_a_browser_or_is_shown_to_others(served: Se
     with as_admin(served) as admin, served.visitor() as other:
         for path in (
             "/admin",
+            "/admin/people",
             "/admin/voters",
             "/admin/battles",
             "/admin/policies",
@@ -191,7 +192,7 @@ def test_votes_are_left_out_and_taken_in_again_with_a_reason_and_who_did_is_logg
         assert (answer.status_code, answer.headers["location"]) == (303, "/admin/voters?out=2")
         page = text_of(admin.get(answer.headers["location"]).text)
         assert "2 votes are excluded from here on." in page
-        assert f"{voter} 2 votes: <u>paid</u> by hand" in page
+        assert f"{voter[:12]} 2 votes: <u>paid</u> by hand" in page
         answer = admin.post("/admin/readmit", data=form | {"panel": "https://evil.example"})
         assert answer.headers["location"] == "/admin/voters?in=2"
         assert "No votes are excluded" in admin.get("/admin/voters").text
@@ -199,6 +200,137 @@ def test_votes_are_left_out_and_taken_in_again_with_a_reason_and_who_did_is_logg
         assert page.index("Ada Lovelace took in votes of") < page.index(
             f"Ada Lovelace excluded votes of {voter}"
         )
+
+
+def test_several_are_decided_with_one_reason_by_name_or_short_id_or_none_is(
+    served: Served,
+) -> None:
+    with (
+        as_admin(served) as admin,
+        served.visitor() as ada,
+        served.visitor() as bob,
+        served.visitor() as eve,
+    ):
+        page = admin.post("/admin/people/invite", data={"name": "Grace Hopper", "role": "voter"})
+        link = re.search(r"<code>http://[^<]+(/join/[^<]+)</code>", page.text)
+        assert link
+        assert ada.post(link[1]).status_code == 303
+        for visitor in (ada, bob, eve):
+            visitor.vote(visitor.play(), "model_a")
+        with closing(Store(served.database)) as store:
+            everybody = store.read(blocks.columns, DEFAULT).values("voter")
+            named = next(p for p, *_ in store.read(people.matching, "") if p.role is Role.VOTER)
+        others = [voter for voter in dict.fromkeys(everybody) if voter != named.id]
+        shown = admin.get("/admin/voters").text
+        for voter in (named.id, *others):
+            assert f'form="busiest" name="target" value="{voter}"' in shown
+        form = {"reason": "a test", "target": [named.name, others[0][:8], "nobody"]}
+        refused = admin.post("/admin/exclude", data=form)
+        assert "'nobody' is neither a voter" in text_of(refused.text)
+        assert "No votes are excluded" in admin.get("/admin/voters").text, "all or none"
+        answer = admin.post("/admin/exclude", data=form | {"target": form["target"][:2]})
+        assert answer.headers["location"] == "/admin/voters?out=2"
+        words = text_of(admin.get("/admin/voters").text)
+        assert words.count("1 vote: a test by hand") == 2
+        assert f"{named.name} {named.id[:12]} 1 vote: a test" in words
+        acts = text_of(admin.get("/admin/log").text)
+        assert acts.count("reason: a test") == 2
+        both = {"reason": "they are honest", "target": [named.id, others[0]]}
+        answer = admin.post("/admin/readmit", data=both)
+        assert answer.headers["location"] == "/admin/voters?in=2"
+
+
+def test_a_name_that_two_users_have_is_not_guessed(served: Served) -> None:
+    with as_admin(served) as admin, as_admin(served) as other:
+        other.vote(other.play(), "tie")
+        form = {"target": "Ada Lovelace", "reason": "a test"}
+        words = text_of(admin.post("/admin/exclude", data=form).text)
+        assert "2 users have the name 'Ada Lovelace': take the id of one, such as" in words
+
+
+def test_people_are_invited_and_changed_on_their_page(served: Served) -> None:
+    with as_admin(served) as admin, served.visitor() as bob:
+        page = admin.post("/admin/people/invite", data={"name": "Bob <b>", "role": "voter"})
+        link = re.search(r"<code>http://[^<]+(/join/[^<]+)</code>", page.text)
+        assert link
+        assert "<b>" not in page.text
+        words = text_of(admin.get("/admin/people").text)
+        assert re.search(
+            r"Bob <b> voter invited just now, valid until \d+ \w+ \d{4}, \d\d:\d\d UTC", words
+        )
+        assert link[1] not in admin.get("/admin/people").text, "it is shown once"
+        number = re.search(r'name="invitation" value="(\d+)"', admin.get("/admin/people").text)
+        assert number
+        at = {"invitation": number[1], "act": "role", "role": "researcher"}
+        assert admin.post("/admin/people/invitation", data=at).status_code == 303
+        assert bob.post(link[1]).status_code == 303
+        words = text_of(admin.get("/admin/people").text)
+        assert "No invitation is pending." in words
+        assert re.search(r"Bob <b> \w{8} researcher 0 votes, since .*, by an invitation", words)
+        with closing(Store(served.database)) as store:
+            person = next(p for p, *_ in store.read(people.matching, "") if p.name == "Bob <b>")
+        for act, badge in (("block", "researcher blocked"), ("unblock", "researcher 0 votes")):
+            form = {"person": person.id, "act": act}
+            assert admin.post("/admin/people/change", data=form).status_code == 303
+            assert badge in text_of(admin.get("/admin/people").text)
+        form = {"person": person.id, "act": "role", "role": "admin"}
+        assert admin.post("/admin/people/change", data=form).status_code == 303
+        assert text_of(admin.get("/admin/log").text).count("changed a person") == 3
+
+
+def test_an_invitation_that_is_revoked_lets_nobody_in(served: Served, command: Command) -> None:
+    link = invited(served, Role.ADMIN)
+    at = ("--database", served.database)
+    with as_admin(served) as admin, served.visitor() as eve:
+        number = re.search(r'name="invitation" value="(\d+)"', admin.get("/admin/people").text)
+        assert number
+        revoke = {"invitation": number[1], "act": "revoke"}
+        assert admin.post("/admin/people/invitation", data=revoke).status_code == 303
+        assert eve.post(link).status_code == 404
+        assert "revoked the invitation of Ada Lovelace" in text_of(admin.get("/admin/log").text)
+        gone = admin.post("/admin/people/invitation", data=revoke)
+        assert "there is no such user or pending invitation" in text_of(gone.text)
+    command("people", "invite", "Grace", "--role", "voter", *at)
+    listed = json.loads(command("people", "list", "--format", "json", *at).stdout)
+    (one,) = listed["invitations"]
+    assert (one["name"], one["role"], one["used"], one["uses"]) == ("Grace", "voter", 0, 1)
+    assert "invited until" in command("people", "list", *at).stdout
+    changed = command("people", "change", "Grace", "--role", "researcher", *at).stdout
+    assert "gives the role researcher" in changed
+    assert "lets nobody in" in command("people", "change", one["id"], "--block", *at).stdout
+    listed = json.loads(command("people", "list", "--format", "json", *at).stdout)
+    assert listed["invitations"] == []
+    unknown = command("people", "change", "Grace", "--block", *at)
+    assert unknown.returncode == 2
+    assert "No user has the name 'Grace'" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "words"),
+    [
+        ("change", {"person": "x", "act": "block"}, "there is no such user"),
+        ("change", {"person": "x", "act": "role", "role": "king"}, "choose what is to become"),
+        ("invitation", {"invitation": "x", "act": "revoke"}, "choose what is to become"),
+        ("invitation", {"invitation": "99", "act": "role"}, "choose what is to become"),
+        ("invite", {"name": " ", "role": "voter"}, "Give a name of up to 200 characters"),
+        ("invite", {"name": "x" * 201, "role": "voter"}, "Give a name of up to 200 characters"),
+    ],
+)
+def test_what_cannot_be_done_to_people_is_said(
+    quiet: Served, path: str, form: dict[str, str], words: str
+) -> None:
+    with as_admin(quiet) as admin:
+        answer = admin.post(f"/admin/people/{path}", data=form)
+        assert answer.status_code == 422
+        assert words in text_of(answer.text)
+
+
+def test_nobody_takes_their_own_role_away(quiet: Served) -> None:
+    with as_admin(quiet) as admin, closing(Store(quiet.database)) as store:
+        own = [p.id for p, *_ in store.read(people.matching, "")][-1]
+        for form in ({"act": "role", "role": "voter"}, {"act": "block"}):
+            answer = admin.post("/admin/people/change", data=form | {"person": own})
+            assert "another admin can change your role" in text_of(answer.text)
 
 
 def test_what_cannot_be_decided_is_said_on_the_page(served: Served) -> None:
@@ -258,7 +390,7 @@ def test_flagged_battles_and_held_rules_stand_in_the_room(served: Served) -> Non
         assert f'href="/battles/{battle}"' not in page
         assert "Reinstate" in page
         words = text_of(admin.get("/admin/policies").text)
-        assert "Rule rings is suspended: it would exclude 34 % of the votes" in words
+        assert "Rule rings is suspended: it would exclude 34% of the votes" in words
         assert "default-v3" in words
 
 
@@ -368,6 +500,9 @@ def test_what_cannot_be_done_to_the_roster_is_said_and_nothing_is_done(
         assert words in text_of(answer.text)
         if path == "add":
             assert form["roster"] in unescape(answer.text), "to be mended"
+            beside = answer.text.partition("</textarea>")[2]
+            assert words in text_of(beside), "beside the text"
+            assert 'aria-invalid="true" aria-describedby="wrong"' in answer.text
     with closing(Store(quiet.database)) as store:
         assert [one.standing for one in store.read(roster.entries)] == ["enabled"] * 3
         assert {one.act for one in store.read(people.acts)[0]} == {"invite"}
@@ -419,6 +554,58 @@ def test_a_key_is_sent_to_no_other_scheme_host_or_port_and_an_unused_one_nowhere
                 stored = store.read(roster.entries)
             assert {one.model.id for one in stored} == {"id-x", "id-y", "one", "two"}
             assert {one.model.endpoint for one in stored[:2]} == {server.url}
+
+
+def test_a_model_that_fails_ten_times_in_a_row_is_paused_until_somebody_resumes_it(
+    tmp_path: Path, command: Command, caplog: pytest.LogCaptureFixture
+) -> None:
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+    broken = Behaviour(status=401, error={"message": REFUSED})
+    with (
+        faulty_server(behaviours | {"z": broken}) as server,
+        served_by(server, tmp_path, secret_key="k" * 32) as served,
+        as_admin(served) as admin,
+        served.visitor() as other,
+    ):
+
+        def asked() -> int:
+            return sum(one.model == "z" for one in server.requests)
+
+        deadline = time.monotonic() + 120
+        while asked() < 9:
+            other.play()
+            assert time.monotonic() < deadline
+        time.sleep(3)
+        assert "is paused" not in text_of(admin.get("/admin").text), "nine are not ten"
+        while "is paused" not in (page := admin.get("/admin").text):
+            other.play()
+            assert time.monotonic() < deadline
+        words = text_of(page)
+        assert "Name z is paused: its last 10 answers failed ( key refused ), just now." in (
+            words.replace("(key refused)", "( key refused )")
+        )
+        assert words.index("Name z is paused") < words.index("What failed")
+        assert words.index("What failed") < words.index("Models in the last 24 hours")
+        seen = asked()
+        for _ in range(6):
+            other.play()
+        assert asked() == seen, "it is drawn no more"
+        printed = command("status", "--database", served.database).stdout
+        assert "id-z is paused since" in printed
+        status = command("status", "--format", "json", "--database", served.database).stdout
+        (one,) = json.loads(status)["paused"]
+        assert (one["model"], one["failure"]) == ("id-z", "auth")
+        models = text_of(admin.get("/admin/models").text)
+        assert models.index("Name z") < models.index("Name x")
+        assert "arena paused the model id-z" in text_of(admin.get("/admin/log").text)
+        assert not any("id-z" in record.getMessage() for record in caplog.records)
+        place = {"model": "id-z", "standing": "enabled"}
+        assert admin.post("/admin/models/place", data=place).status_code == 303
+        assert "is paused" not in text_of(admin.get("/admin").text)
+        while asked() == seen:
+            other.play()
+            assert time.monotonic() < deadline
+        assert "is paused" not in text_of(admin.get("/admin").text), "the count begins again"
 
 
 def test_recorded_models_are_asked_what_they_have_recorded(tmp_path: Path) -> None:

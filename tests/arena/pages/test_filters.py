@@ -4,7 +4,7 @@ import pytest
 
 from arena.catalogue import words_in
 from arena.domain.vote import Language
-from arena.pages.rendering import SPACE, Filters, percent, rank_range
+from arena.pages.rendering import SPACE, Filters, rank_range
 
 filters = Filters(words_in(Language.EN))
 NOON = datetime(2026, 6, 14, 12, tzinfo=UTC)
@@ -56,7 +56,7 @@ def test_a_negative_rating_has_a_minus_sign_and_small_ones_no_negative_zero() ->
 
 
 def test_what_is_unknown_is_a_dash_and_never_zero() -> None:
-    assert {percent(None), filters.money(None), filters.seconds(None)} == {"–"}
+    assert {filters.percent(None), filters.money(None), filters.seconds(None)} == {"–"}
     assert rank_range(None, 3) == "–"
 
 
@@ -73,6 +73,6 @@ def test_seconds_lose_their_tenths_at_ten() -> None:
 
 
 def test_percents_near_the_ends_do_not_claim_certainty() -> None:
-    expected = ["0 %", "<1 %", "<1 %", "1 %", "99 %", ">99 %", "100 %"]
+    expected = ["0%", "<1%", "<1%", "1%", "99%", ">99%", "100%"]
     shares = (0.0, 0.0049, 0.005, 0.0051, 0.994, 0.9951, 1.0)
-    assert [percent(share).replace(SPACE, " ") for share in shares] == expected
+    assert [filters.percent(share) for share in shares] == expected

@@ -87,9 +87,9 @@ def test_the_board_says_of_which_votes_it_is_and_what_it_borrows() -> None:
     words = text(page)
     assert "Leaderboard: Code" in words
     assert "300 votes by 44 people on prompts of this kind, of 500 votes" in words
-    assert "37 % +23 −10 to +57 +25 −11 to +∞" in words
+    assert "37% +23 −10 to +57 +25 −11 to +∞" in words
     assert "labelled by hand (Rogan and Gladen)" in words
-    assert "differs by 52 points (standard deviation; 95 % interval 36 to ∞)" in words
+    assert "differs by 52 points (standard deviation; 95% interval 36 to ∞)" in words
     assert Page(page).open == []
 
 

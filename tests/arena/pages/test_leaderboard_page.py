@@ -111,12 +111,12 @@ def test_a_row_shows_range_rating_interval_and_what_an_answer_takes(
         "quartz-8b Stone Works",
         "1,184 ± 12",
         "412",
-        "71 % 67–75",
+        "71% 67–75",
         "$0.41",
         "2.1 s",
     ):
         assert words in shown
-    assert "quartz-8b: 1,184 points, 95 % interval 1,172 to 1,196" in shown
+    assert "quartz-8b: 1,184 points, 95% interval 1,172 to 1,196" in shown
 
 
 def test_only_a_system_wears_a_badge(make_board: MakeBoard, make_row: MakeRow) -> None:
@@ -172,9 +172,9 @@ def test_whose_models_are_voted_on_is_said_with_its_inequality(make_board: MakeB
     shown = text(board_page(make_board(shares=shares, gini=0.25), "data")).replace(
         "\N{NO-BREAK SPACE}", " "
     )
-    assert "Of all sides of the votes, 75 % are of Stone Works." in shown
+    assert "Of all sides of the votes, 75% are of Stone Works." in shown
     assert "Gini index between organisations: 0.25" in shown
-    assert "Clay 2 100 25 %" in shown
+    assert "Clay 2 100 25%" in shown
     assert "Gini" not in text(board_page(make_board(), "data"))
 
 
@@ -207,7 +207,7 @@ def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
 def test_battles_without_a_vote_are_counted_by_model(make_board: MakeBoard) -> None:
     health = (a_record(), a_record("retired", 0, 0, 0))
     shown = text(board_page(make_board(health=health), "data")).replace("\N{NO-BREAK SPACE}", " ")
-    assert "quartz-8b 440 14 8 5 %" in shown
+    assert "quartz-8b 440 14 8 5%" in shown
     assert "1 model lost none." in shown
     assert "retired 0" not in shown
     none = text(board_page(make_board(health=(a_record("x", 9, 0, 0),)), "data"))
@@ -227,7 +227,7 @@ def test_a_cell_says_what_is_expected_and_what_was_counted(make_board: MakeBoard
     assert over
     assert text(over[2]) == "0.75 0.70 of 40"
     assert text(over[1]) == (
-        "quartz-8b against chalk-3b: 0.75 by the ratings, 95 % interval 0.65 "
+        "quartz-8b against chalk-3b: 0.75 by the ratings, 95% interval 0.65 "
         "to 0.80; 0.70 of 40 votes"
     )
     assert re.search(
@@ -299,8 +299,8 @@ def test_the_pairs_that_ratings_describe_worst_are_named(make_board: MakeBoard) 
     assert (
         "Of 45 pairs with 5 votes or more, 1 lies further from the expected share than two "
         "standard errors; if it did, about 2.0 would among voters like these. All pairs together: "
-        "chance explains as much (p = 0.620). Furthest: quartz-8b won 90 % of 40 votes against "
-        "chalk-3b, where 75 % was expected." in shown
+        "chance explains as much (p = 0.620). Furthest: quartz-8b won 90% of 40 votes against "
+        "chalk-3b, where 75% was expected." in shown
     )
 
 

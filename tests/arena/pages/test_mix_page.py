@@ -60,8 +60,8 @@ def test_the_form_s_answer_is_the_board_on_that_mix(ada: Visitor) -> None:
     answer = ada.get("/mix?code=30&creative=10&translation=0")
     words = text(answer.text)
     assert answer.status_code == 200
-    assert "Code 75 %" in words
-    assert "Creative writing 25 %" in words
+    assert "Code 75%" in words
+    assert "Creative writing 25%" in words
     assert "votes stand behind this mix." in words
     assert "The address of this page keeps the mix." in words
     body = ada.get("/mix.json?code=30&creative=10").json()

@@ -103,7 +103,7 @@ def test_refusals_stand_beside_ratings_with_intervals_and_corrected() -> None:
     html = page(valued(safety=SAFETY))
     words = text(html.split('<h2 id="refusals">')[1].split("<h2")[0])
     assert "Refuses harmful Refuses benign Complies (does) Complies (can)" in words
-    assert "81 % 77–86 corrected 85 %, 78–93 400 prompts" in words
+    assert "81% 77–86 corrected 85%, 78–93 400 prompts" in words
     assert "<i>m77</i>" not in html
     assert "1 model was asked these prompts, and has no rating here: <i>m77</i>." in words
     assert "8 models have a rating, and were not asked these prompts" in words

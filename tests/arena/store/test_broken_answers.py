@@ -182,7 +182,7 @@ def test_whoever_reads_votes_leaves_out_the_same(
 
 
 def test_a_vote_excluded_by_hand_is_excluded_from_both_policies(upgraded: Store) -> None:
-    decide(upgraded, "exclude", "b0", "paid for", "terminal", NOW)
+    decide(upgraded, "exclude", ["b0"], "paid for", "terminal", NOW)
     with upgraded.reading() as session:
         for policy in (DEFAULT, WITH_BROKEN):
             assert log.excluded(session, policy)["paid for"] == 1
