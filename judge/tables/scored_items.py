@@ -109,8 +109,7 @@ def read_scored_items(
     DataError
         If a file cannot be read, or a model is not there.
     """
-    files = [_read(path, columns, where) for source in sources for path in expanded([source])]
-    files = _as_runs(files)
+    files = _as_runs([_read(path, columns, where) for one in sources for path in _files(one)])
     there = list(dict.fromkeys(name for one in files for name in one.model))
     if absent := next((name for name in models if name not in there), None):
         raise DataError(f"There is no model {absent!r}; there are {quoted_names(there)}.")
@@ -144,6 +143,16 @@ def read_scored_items(
         (at.astype(np.int64), of.astype(np.int64), score.astype(np.float64)),
         np.array(codes, dtype=np.int64),
     )
+
+
+def _files(source: str | Path) -> list[Path]:
+    """Name the files of a source; of a folder with files of samples, these alone."""
+    paths = expanded([source])
+    samples = [p for p in paths if p.name.startswith("samples_") or p.stem.endswith("_samples")]
+    if not samples or not Path(source).is_dir() or len(samples) == len(paths):
+        return paths
+    mention(f"{source}: {len(samples):,} of {len(paths):,} files are of samples, and read")
+    return samples
 
 
 def _read(path: Path, columns: Sequence[tuple[str, str]], where: str | None) -> _Scored:

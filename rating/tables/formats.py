@@ -331,7 +331,9 @@ def comparison_text(report: Row, form: str) -> str:
         return as_csv(report["pairs"])
     texts, tables = [*report["sentences"], *report["warnings"]], comparison_tables(report)
     if form == "markdown":
-        blocks = [*map(in_markdown, texts), *(table.markdown().rstrip() for table in tables)]
+        answer = {True: "Passes", False: "Fails", None: "Inconclusive"}[report["passes"]]
+        blocks = [f"### {answer}: {in_markdown(texts[0])}", *map(in_markdown, texts[1:])]
+        blocks += [table.markdown().rstrip() for table in tables]
         return "\n\n".join(blocks) + "\n"
     comments = "".join(f"% {in_latex(text)}\n" for text in texts)
     return (

@@ -99,6 +99,17 @@ def test_files_of_lm_eval_are_models_named_by_their_folders(tmp_path: Path) -> N
     assert table(data) == RIGHT
 
 
+def test_a_folder_of_lm_eval_holds_results_beside_the_samples(tmp_path: Path) -> None:
+    for name, right in RIGHT.items():
+        results = lm_eval(tmp_path, name, right).with_name("results_2026-11-25T12-00-00.json")
+        results.write_text(json.dumps({"results": {"sums": {"exact_match,none": 0.75}}}))
+    words: list[str] = []
+    with noticing(words.append):
+        data = read_scored_items([tmp_path / "new", tmp_path / "old"])
+    assert table(data) == RIGHT
+    assert any("1 of 2 files are of samples" in text for text in words)
+
+
 def test_several_metrics_and_filters_are_to_be_chosen(tmp_path: Path) -> None:
     more = {"metrics": ["acc", "acc_norm"], "acc": 1.0, "acc_norm": 0.5}
     paths = [lm_eval(tmp_path, name, right, **more) for name, right in RIGHT.items()]
