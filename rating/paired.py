@@ -361,7 +361,6 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
     any_missing = bool(scored.sum() > common.sum())
     pairs = []
     for i, j, one in zip(first, second, between, strict=True):
-        names = data.models[i], data.models[j]
         estimated = one.effective >= FEWEST_CLUSTERS
         half = bar * math.sqrt(one.variance) if estimated else math.inf
         lower, upper = one.centre - half, one.centre + half
@@ -370,14 +369,13 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
         d = mean[:, i] - mean[:, j]
         repeats = float((noise[:, i] + noise[:, j]).sum() / len(d) ** 2)
         size = ask.margin or abs(one.difference)
-        reach = (bar if len(between) > 1 else normal_quantile((1 - ask.level) / 2)) + (
-            normal_quantile(1 - ask.power)
-        )
+        reach = bar if len(between) > 1 else normal_quantile((1 - ask.level) / 2)
+        reach += normal_quantile(1 - ask.power)
         needed = estimated and size > 0 and one.variance > 0
         pairs.append(
             Pair(
-                a=names[0],
-                b=names[1],
+                a=data.models[i],
+                b=data.models[j],
                 n=len(d),
                 clusters=one.effective,
                 difference=one.difference,
@@ -470,8 +468,11 @@ def _bar(mean: Floats, cluster: Ints, df: float, level: float) -> float:
     alone = quantile(level, df)
     place = np.unique(cluster, return_inverse=True)[1]
     moved = _without_each(mean, place, np.bincount(place)) - mean.mean(axis=0)
-    moved = np.unique(moved, axis=1)  # models that are alike on every item are one
-    if moved.shape[1] < 3 or not df > 0:
+    if not (df > 0 and moved.any()):
+        return alone
+    # Models that differ by a constant are one: their difference has only errors of rounding.
+    moved = np.unique(np.round(moved / np.abs(moved).max(), 9), axis=1)
+    if moved.shape[1] < 3:
         return alone
     covariance = jackknife_factor(len(moved)) * moved.T @ moved
     rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.tables.annotations import Annotations, list_of, plain, read_annotations
+from judge.tables.annotations import Annotations, as_text, list_of, plain, read_annotations
 from judge.tables.inspect_logs import scores_in
 from rating.errors import DataError
 from rating.paired import CompareOptions, Comparison, ScoredItems
@@ -42,8 +42,8 @@ class _Scored:
 
     Attributes
     ----------
-    cluster : list of str or None
-        None where a row has none.
+    cluster, text : list of str or None
+        Of each item: its cluster, and a hash of its text; None where there is none.
     """
 
     path: Path
@@ -51,6 +51,7 @@ class _Scored:
     item: list[str]
     score: Floats
     cluster: list[str | None]
+    text: list[str | None]
 
 
 def compare(
@@ -117,13 +118,17 @@ def read_scored_items(
     place = {name: at for at, name in enumerate(names)}
     items: dict[str, int] = {}
     cluster_of: dict[str, str] = {}
+    text_of: dict[str, str] = {}
+    changed: set[str] = set()
     rows: list[tuple[int, int, float]] = []
     for one in files:
-        for model, item, score, cluster in zip(
-            one.model, one.item, one.score.tolist(), one.cluster, strict=True
+        for model, item, score, cluster, text in zip(
+            one.model, one.item, one.score.tolist(), one.cluster, one.text, strict=True
         ):
             if model not in place:
                 continue
+            if text is not None and text_of.setdefault(item, text) != text:
+                changed.add(item)
             rows.append((items.setdefault(item, len(items)), place[model], score))
             if cluster is not None and cluster_of.setdefault(item, cluster) != cluster:
                 msg = (
@@ -131,6 +136,11 @@ def read_scored_items(
                     f"{cluster_of[item]!r}: an item is in one cluster."
                 )
                 raise DataError(msg)
+    if changed:
+        mention(
+            f"{len(changed):,} items, such as {min(changed)!r}, have other texts in another file: "
+            "compare runs of one version of the task"
+        )
     at, of, score = (np.array(part) for part in zip(*rows, strict=True))
     clusters: dict[tuple[bool, str], int] = {}
     codes = [
@@ -187,7 +197,9 @@ def _read(path: Path, columns: Sequence[tuple[str, str]], where: str | None) -> 
         model = table.texts(column["model"])
     else:
         model = [path.absolute().parent.name if task else path.stem] * table.n
-    scored = _Scored(path, model, item, _scores(table, column["score"]), cluster)
+    hashes = table.find("doc_hash", "sample_hash")
+    text = [None] * table.n if hashes is None else [*map(as_text, table.columns[hashes])]
+    scored = _Scored(path, model, item, _scores(table, column["score"]), cluster, text)
     _require_one_score(table, scored, column["repeat"])
     return scored
 

@@ -110,6 +110,14 @@ def test_a_folder_of_lm_eval_holds_results_beside_the_samples(tmp_path: Path) ->
     assert any("1 of 2 files are of samples" in text for text in words)
 
 
+def test_items_of_other_texts_under_one_number_are_said(tmp_path: Path) -> None:
+    paths = [lm_eval(tmp_path, "new", [1, 0]), lm_eval(tmp_path, "old", [1, 0], doc_hash="x")]
+    words: list[str] = []
+    with noticing(words.append):
+        read_scored_items(paths)
+    assert any("2 items, such as 'sums: 0', have other texts" in text for text in words)
+
+
 def test_several_metrics_and_filters_are_to_be_chosen(tmp_path: Path) -> None:
     more = {"metrics": ["acc", "acc_norm"], "acc": 1.0, "acc_norm": 0.5}
     paths = [lm_eval(tmp_path, name, right, **more) for name, right in RIGHT.items()]
