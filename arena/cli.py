@@ -31,7 +31,7 @@ GROUPS = {
 }
 SECTIONS = {
     "Serve": "serve demo simulate models people sources status exclude readmit erase",
-    "Rate": "rate rank factors mix value plan gate race voters attack reasons",
+    "Rate": "rate rank factors mix value plan gate race compare voters attack reasons",
     "Judge": "judge bench cold-start safety gold",
     "Study": "study probe",
     "Data": "export publish verify backup restore migrate label topics overlap",
@@ -104,6 +104,7 @@ COMMANDS = {
     "cold-start": "study:cold_start",
     "race": "decide:race",
     "gate": "decide:gate",
+    "compare": "decide:compare",
     "rank": "rate:rank",
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",

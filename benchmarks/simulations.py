@@ -50,6 +50,19 @@ SIMULATIONS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "votes needed": (f"{RATING}test_gate.py -k votes_needed", {"power": "0.8"}),
     "plan": (f"{RATING}test_planning.py -k four_times_out_of_five", {"claimed": "0.8"}),
+    "compare": (
+        f"{RATING}test_paired_studies.py -k intervals_cover",
+        {"covered": "0.93 to 0.97"},
+    ),
+    "compare, equivalence": (
+        f"{RATING}test_paired_studies.py -k by_the_margin",
+        {"equivalent": "<= 0.05"},
+    ),
+    "compare, all pairs": (
+        f"{RATING}test_paired_studies.py -k separated_together",
+        {"claimed": "<= 0.05"},
+    ),
+    "compare, items": (f"{RATING}test_paired_studies.py -k planned", {"power": "0.8"}),
     "rankings": (f"{RATING}test_rankings.py -k cover", {"covered": "0.95"}),
     "intents": (f"{RATING}test_remarks.py -k shared_items", {"rejected": "<= 0.08"}),
     "reasons": (f"{RATING}test_remarks.py -k shares_on_shared", {"covered": "0.95"}),

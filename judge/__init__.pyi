@@ -11,3 +11,4 @@ from .studies.raters import RaterStudy as RaterStudy
 from .studies.raters import study_raters as study_raters
 from .studies.truth import LatentClasses as LatentClasses
 from .studies.truth import dawid_skene as dawid_skene
+from .tables.scored_items import compare as compare

@@ -84,3 +84,12 @@ def _in_english(values: Mapping[str, Any]) -> dict[str, Any]:
 def in_digits(number: float) -> str:
     """Write a number as Python does, one that is not whole by type with one decimal."""
     return f"{number:,}" if isinstance(number, int) else f"{number:,.1f}"
+
+
+def signed(score: float) -> str:
+    """Write a difference of scores.
+
+    >>> signed(-0.25)
+    '−0.250'
+    """
+    return f"{score:+.3f}".replace("-", "−")

@@ -429,6 +429,7 @@ READ_TABLES_TOO: tuple[tuple[str, ...], ...] = (
     ("gold", "{}"),
     ("factors", "{}", "--by", "model,scaffold"),
     ("rank", "{}"),
+    ("compare", "{}"),
     ("mix", "{}", "good.csv", "--by", "judge"),
     ("study", "scores", "{}", "good.csv"),
     (

@@ -1,4 +1,6 @@
-"""Commands that decide between two models: gate and race.
+"""Commands that decide between models: compare, gate and race.
+
+`arena compare`.
 
 `arena gate`.
 
@@ -7,6 +9,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,12 +25,14 @@ from arena.commands.arguments import (
     PolicyName,
     Renamed,
     TableOrJson,
+    names,
     or_samples,
     policy_named,
 )
 from arena.terminal import plain, show, table, warnings, working, write, write_json
 from rating.decide import GateOptions
 from rating.errors import DataError
+from rating.paired import CompareOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +46,65 @@ if TYPE_CHECKING:
 
 EXITS: Mapping[bool | None, int] = {True: 0, False: 1, None: 3}
 STYLES: Mapping[bool | None, str] = {True: "bold green", False: "bold red", None: "bold yellow"}
+AS_PAIRS = CompareOptions()
+
+
+def compare(
+    source: list[str],
+    /,
+    *,
+    models: Annotated[tuple[str, ...], Parameter(metavar="A,B,C", converter=names)] = (),
+    options: Annotated[CompareOptions, Flat] = AS_PAIRS,
+    columns: Columns = (),
+    where: Annotated[str | None, Parameter(metavar="SQL")] = None,
+    form: Annotated[
+        Literal["table", "json", "csv", "markdown", "latex"], Parameter(name="--format")
+    ] = "table",
+) -> None:
+    """Compare scored runs on the same items pair by pair, with intervals.
+
+    Reads Inspect logs (.eval), samples of lm-eval and every_eval_ever, marks of a judge, and
+    tables with the columns item, score and, where known, model, cluster and repeat. Exit codes: 0
+    requirement shown, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
+
+    Parameters
+    ----------
+    source
+        Score files, folders or patterns. A file without a column of models is one model.
+    models
+        Models to compare. The requirement is for the first; default: all, in file order.
+    columns
+        Read a role (item, model, score, cluster, repeat) from this column, such as score=acc;
+        repeatable.
+    where
+        Read only rows that satisfy this SQL condition on the file's own columns.
+    form
+        Output format; CSV has one row per pair.
+
+    Examples
+    --------
+    arena compare new.csv old.csv
+    arena compare new.csv old.csv --margin 0.02 --require not-worse --format markdown
+    """
+    from judge.tables.scored_items import compare as compared
+    from rating.tables.formats import comparison_tables, comparison_text
+
+    with working("Comparing"):
+        result = compared(*source, models=models, columns=columns, where=where, **asdict(options))
+    report = result.to_dict()
+    if form == "table":
+        first, *more = result.sentences
+        by_model, by_pair = comparison_tables(report)
+        show(
+            plain(first, style=STYLES[result.passes]),
+            *map(plain, more),
+            table(by_model.head, by_model.rows),
+            table(by_pair.head, by_pair.rows, range(2, len(by_pair.head))),
+            *warnings(result.warnings),
+        )
+    else:
+        write(comparison_text(report, form))
+    sys.exit(EXITS[result.passes])
 
 
 def gate(

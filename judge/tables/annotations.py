@@ -10,7 +10,7 @@ import math
 import re
 import stat
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -482,8 +482,15 @@ class Annotations:
         )
 
 
+Logs = Callable[[Path], Iterable[dict[str, Any]]]
+
+
 def read_annotations(
-    source: object, holds: str = "annotations", *, peers: bool = False
+    source: object,
+    holds: str = "annotations",
+    *,
+    peers: bool = False,
+    logs: Logs = inspect_logs.rows_in,
 ) -> Annotations:
     """Read files of annotations: CSV, TSV, JSON, JSON lines, Parquet, or logs of Inspect.
 
@@ -495,6 +502,8 @@ def read_annotations(
     peers : bool
         Read a file of a format in `rating.tables.peers.FORMATS` as votes in our columns; else
         in its own.
+    logs : callable
+        Gives the rows of a log of Inspect.
 
     Raises
     ------
@@ -505,7 +514,7 @@ def read_annotations(
     assert files is not None
     paths, left_out = expanded(files.paths), dict[str, int]()
     in_json = kind_of(paths[0]) in _OBJECTS
-    columns = next(_in_json(paths, _names_in_json(paths)), {}) if in_json else {}
+    columns = next(_in_json(paths, _names_in_json(paths, logs), logs=logs), {}) if in_json else {}
     own = not (peers and (not in_json or recognised([*columns])))
     if in_json and own:
         columns = _chosen(columns, files, left_out)
@@ -572,18 +581,21 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
         raise DataError(f"There is no row in {str(files)!r}: it should hold {holds}.")
 
 
-def _objects_in(path: Path) -> Iterable[dict[str, Any]]:
-    return inspect_logs.rows_in(path) if kind_of(path) == "Inspect" else json_objects(path)
+def _objects_in(path: Path, logs: Logs) -> Iterable[dict[str, Any]]:
+    return logs(path) if kind_of(path) == "Inspect" else json_objects(path)
 
 
 def _in_json(
-    paths: Sequence[Path], names: Sequence[str], most: int | None = None
+    paths: Sequence[Path],
+    names: Sequence[str],
+    most: int | None = None,
+    logs: Logs = inspect_logs.rows_in,
 ) -> Iterator[dict[str, NDArray[np.object_]]]:
     """Read arrays of objects, or one a line, in pieces; names as they are written.
 
     Not by duckdb, which refuses names that differ only in case: AlpacaEval's labels are m and M.
     """
-    rows = (row for path in paths for row in _objects_in(path))
+    rows = (row for path in paths for row in _objects_in(path, logs))
     while some := [*islice(rows, most)]:
         yield {name: list_of([row.get(name) for row in some]) for name in names}
 
@@ -621,10 +633,10 @@ def _own_names(names: list[str], path: Path) -> list[str]:
     return [*own, *names[len(own) :]]
 
 
-def _names_in_json(paths: Sequence[Path]) -> list[str]:
+def _names_in_json(paths: Sequence[Path], logs: Logs = inspect_logs.rows_in) -> list[str]:
     names: list[str] = []
     for path in paths:
-        there = [*dict.fromkeys(name for row in _objects_in(path) for name in row)]
+        there = [*dict.fromkeys(name for row in _objects_in(path, logs) for name in row)]
         names = names or there
         require_alike(paths[0], names, path, there)
     return names

@@ -13,7 +13,7 @@ from typing import Any
 
 from judge.budget import NO_TEXT
 from rating.errors import DataError
-from rating.tables.files import BATCH, PARTS, in_mb, require_file, require_unpacked
+from rating.tables.files import BATCH, PARTS, in_mb, parsed, require_file, require_unpacked
 from rating.tables.peers import announce
 
 NAME = "Inspect's log"
@@ -62,6 +62,58 @@ def rows_in(path: Path) -> list[Row]:
     return [{**row, "score": row.get(name), "judge": name} for row in rows]
 
 
+def scores_in(path: Path) -> list[Row]:
+    """Read the scores of a log's samples, with Inspect only if Python cannot unpack it.
+
+    Returns
+    -------
+    list of dict
+        ``item`` (of the task and the sample), ``model``, ``repeat`` (the epoch), and each scorer's
+        mark under its name; ``score``, too, where there is one scorer. Samples that were halted or
+        invalidated have no marks.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    require_file(path)
+    try:
+        _require_bounded(path)
+        rows = [*_scored(path)]
+    except DataError:
+        raise
+    except Exception as error:  # of an archive that is damaged it raises any kind
+        reason = (str(error) or type(error).__name__).splitlines()[0][:200]
+        raise DataError(f"Cannot read the log of Inspect {str(path)!r}: {reason}.") from error
+    names = {name for row in rows for name in row if name not in ("item", "model", "repeat")}
+    if len(names) != 1:
+        return rows
+    (name,) = names  # the one scorer
+    return [{**row, "score": row.get(name)} for row in rows]
+
+
+def _scored(path: Path) -> Iterator[Row]:
+    with zipfile.ZipFile(path) as log:
+
+        def member(name: str) -> Any:
+            return parsed(_member(log, name).decode("utf-8"), f"{name!r} in {str(path)!r}")
+
+        names = log.namelist()
+        task = member("header.json" if "header.json" in names else "_journal/start.json")["eval"]
+        samples = (
+            member("summaries.json")
+            if "summaries.json" in names
+            else (member(name) for name in names if name.startswith("samples/"))
+        )
+        for sample in samples:
+            halted = sample.get("error") or sample.get("invalidation")
+            scores = {} if halted else sample.get("scores") or {}
+            own = {"item": f"{task['task']}: {sample['id']}", "model": task["model"]}
+            marks = _marks_of({name: score["value"] for name, score in scores.items()})
+            yield own | {"repeat": sample["epoch"]} | dict(marks)
+
+
 def plain_log(path: Path) -> Row:
     """Read a log as plain data: ``eval``, ``plan``, and ``samples`` with the number of events.
 
@@ -105,13 +157,21 @@ def _require_bounded(path: Path) -> None:
                 )
                 raise DataError(msg)
             if one.file_size > PARTS:
-                text = log.read(one)
+                text = _member(log, one.filename)
                 if (n := text.count(b"[") + text.count(b"{")) > PARTS:
                     msg = (
                         f"{str(path)!r} has {n:,} lists and objects in {one.filename!r}, more "
                         f"than {PARTS:,}: leave the run out of the log."
                     )
                     raise DataError(msg)
+
+
+def _member(log: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        return log.read(name)
+    except NotImplementedError:  # Zstandard, which Inspect adds to Python before 3.14
+        _inspect()
+        return log.read(name)
 
 
 def _inspect() -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rating.errors import DataError
+from rating.sentences import signed
 from rating.tables.files import (
     LINES,
     SHOWN,
@@ -281,6 +282,65 @@ def _gate_as_junit(gate: "Gate") -> str:
     out.text = visible("\n".join((*gate.sentences, gate.rests_on, *gate.warnings)), LINES)
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
+
+
+def comparison_tables(report: Row) -> tuple[Table, Table]:
+    """Lay out the models and the pairs of a paired comparison, as `rating.paired` gives it."""
+    level = f"{100 * report['level']:g}%"
+    models = Table(
+        head=("Model", "Items", "Missing", "Mean", f"{level}, by itself"),
+        rows=tuple(
+            (
+                one["model"],
+                f"{one['n']:,}",
+                f"{one['missing']:,}",
+                f"{one['mean']:.3f}",
+                "–" if one["lower"] is None else f"{one['lower']:.3f} to {one['upper']:.3f}",
+            )
+            for one in report["models"]
+        ),
+    )
+    pairs = Table(
+        head=(
+            *("A", "B", "A minus B", f"{level}, paired", "A higher", "B higher", "Equal"),
+            f"Items for {100 * report['power']:g}% power",
+        ),
+        rows=tuple(
+            (
+                one["a"],
+                one["b"],
+                signed(one["difference"]),
+                "–"
+                if one["lower"] is None
+                else f"{signed(one['lower'])} to {signed(one['upper'])}",
+                *(f"{one[name]:,}" for name in ("a_higher", "b_higher", "equal")),
+                "–" if one["needed"] is None else f"{one['needed']:,}",
+            )
+            for one in report["pairs"]
+        ),
+        sides="llrrrrrr",
+    )
+    return models, pairs
+
+
+def comparison_text(report: Row, form: str) -> str:
+    """Write a paired comparison as JSON, CSV (a row a pair), Markdown or LaTeX."""
+    if form == "json":
+        return as_json(report)
+    if form == "csv":
+        return as_csv(report["pairs"])
+    texts, tables = [*report["sentences"], *report["warnings"]], comparison_tables(report)
+    if form == "markdown":
+        answer = {True: "Passes", False: "Fails", None: "Inconclusive"}[report["passes"]]
+        blocks = [f"### {answer}: {in_markdown(texts[0])}", *map(in_markdown, texts[1:])]
+        blocks += [table.markdown().rstrip() for table in tables]
+        return "\n\n".join(blocks) + "\n"
+    comments = "".join(f"% {in_latex(text)}\n" for text in texts)
+    return (
+        f"{comments}% \\usepackage{{booktabs}}\n"
+        + "\n\n".join(f"{table.latex()}" for table in tables)
+        + "\n"
+    )
 
 
 def write_parquet(rows: Sequence[Row], path: Path) -> None:

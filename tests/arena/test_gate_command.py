@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -365,9 +366,11 @@ DOCUMENT = (Path(__file__).parents[2] / "docs/guides/gate-and-compare.md").read_
 
 def test_every_block_of_the_page_is_what_is_printed(command: Command, tmp_path: Path) -> None:
     write_day(tmp_path)
+    for run_of in ("new.csv", "old.csv"):
+        shutil.copy(Path(__file__).parents[2] / "docs/examples" / run_of, tmp_path)
     blocks = re.findall(r"```text\n(.*?)```", DOCUMENT, re.DOTALL)
     shown = [example for block in blocks for example in block.split("$ arena ")[1:]]
-    assert len(shown) == 5
+    assert len(shown) == 6
     for example in shown:
         line, expected = example.split("\n", 1)
         assert command(*line.split(), COLUMNS="100").stdout == expected

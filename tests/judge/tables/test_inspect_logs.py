@@ -6,6 +6,8 @@ that ``make peers`` makes.
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -176,6 +178,22 @@ def test_a_log_holds_no_votes(tmp_path: Path) -> None:
 
 class TestWithInspect:
     pytestmark = with_inspect
+
+    def test_scores_are_those_of_all_samples_with_none_after_an_error(
+        self, tmp_path: Path
+    ) -> None:
+        """In a process of its own, so that Inspect was not imported before."""
+        answers = [("0", "C"), (HOSTILE * 9, "P"), ("", "I"), ("out", None), ("8", "N")]
+        path = log(tmp_path, "org/one", answers)
+        words = "from judge.tables.inspect_logs import scores_in; import json, pathlib, sys; "
+        words += "print(json.dumps(scores_in(pathlib.Path(sys.argv[1]))))"
+        done = subprocess.run(
+            [sys.executable, "-c", words, str(path)], capture_output=True, text=True, check=True
+        )
+        rows = json.loads(done.stdout)
+        assert [row.get("score") for row in rows] == [1.0, 0.5, 0.0, None, 0.0]
+        assert {(row["model"], row["repeat"]) for row in rows} == {("org/one", 1)}
+        assert rows[0]["item"] == "sums: 0"
 
     def test_samples_are_answers_with_marks(self, tmp_path: Path) -> None:
         answers = [("0", "C"), (HOSTILE, "P"), ("", "I"), ("out", None), ("8", "N"), ("?", "X")]
