@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DAY_S = 86_400
+DEMO_DATABASE = "sqlite:///arena-demo.db"
 MOST = 2**31 - 1
 """Most of any number that has no smaller bound."""
 LONGEST_STATEMENT = 5000
@@ -60,6 +61,8 @@ class Settings(BaseSettings):
         Of the pages for browsers that ask for none that there is.
     page : bool
         Whether the battle page is served beside the API.
+    chat : str
+        Path at which a Gradio chat is served beside the page; empty serves none.
     show_battles : bool
         Whether visitors can read the battles behind the board's numbers, once voted on.
     card : Path or None
@@ -139,6 +142,7 @@ class Settings(BaseSettings):
     newcomers: Path | None = None
     secret_key: SecretStr | None = None
     page: bool = True
+    chat: str = Field("", pattern="^(/[A-Za-z0-9_-]+)*$")
     show_battles: bool = True
     study: Path | None = None
     keep_words_days: int | None = Field(None, ge=2, le=36_500)
@@ -340,6 +344,14 @@ def read_settings(**given: object) -> Settings:
     return settings
 
 
+def demo_settings(**given: object) -> Settings:
+    """Read the settings, with a database of the demo's own unless one is named."""
+    settings = read_settings(**given)
+    if "database" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"database": DEMO_DATABASE})
+
+
 def _check_sign_in(settings: Settings) -> None:
     """Refuse ways in that could not work, or that anybody could take."""
     if settings.user_header and not settings.trusted_proxies:
@@ -394,8 +406,12 @@ def models_in(text: str, path: Path) -> tuple[Model, ...]:
     SettingsError
         Naming the path, the key and the value.
     """
-    entries = _tables(text, path)
-    models = tuple(_model(path, number, entry) for number, entry in enumerate(entries, 1))
+    return models_of(_tables(text, path), path)
+
+
+def models_of(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[Model, ...]:
+    """Read the models of a roster's tables: see `models_in`."""
+    models = tuple(_model(path, number, {**entry}) for number, entry in enumerate(entries, 1))
     _refuse_twins(path, "id", [model.id for model in models])
     _refuse_twins(path, "name", [model.name for model in models])
     declared = [f"{m.family}: {m.declared_order}" for m in models if m.declared_order is not None]

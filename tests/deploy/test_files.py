@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from arena.settings import Settings, read_roster
-from tests.deploy.tools import DEPLOY, ROSTERS, read
+from rating import __version__
+from tests.deploy.tools import DEPLOY, ROOT, ROSTERS, read
 
 
 @pytest.mark.parametrize("path", ROSTERS, ids=lambda path: path.stem)
@@ -39,6 +40,16 @@ def test_every_setting_that_deploy_names_exists() -> None:
         if path.is_file() and path.suffix != ".pyc":
             named = set(re.findall(r"\bARENA_[A-Z_]+\b", path.read_text("utf-8")))
             assert named <= known, path.name
+
+
+def test_the_space_names_the_wheel_of_this_version_and_the_gradio_that_is_locked() -> None:
+    wheel = f"arena-{__version__}-py3-none-any.whl"
+    assert read("space/requirements.txt") == f"./{wheel}\n"
+    front = read("space/README.md").split("---\n")[1]
+    (locked,) = re.findall(r"^gradio==(\S+)", (ROOT / "requirements.lock").read_text(), re.M)
+    assert f"sdk_version: {locked}\n" in front
+    assert wheel in read("space/README.md")
+    assert (DEPLOY / "space" / re.findall(r"^app_file: (.+)$", front, re.M)[0]).exists()
 
 
 def test_every_local_link_of_the_deployment_s_page_leads_somewhere() -> None:
