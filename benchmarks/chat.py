@@ -48,9 +48,9 @@ async def in_chat(visitor: httpx.AsyncClient, url: str) -> Updates:
     (await visitor.post(f"{queue}/join", json=asked)).raise_for_status()
     async with visitor.stream("GET", f"{queue}/data?session_hash={session}") as stream:
         async for line in stream.aiter_lines():
-            if "process_generating" in line:
+            if "process_" in line:
                 updates.times.append(time.perf_counter())
-    assert len(updates.times) > 10
+    assert len(updates.times) > 3, line
     return updates
 
 

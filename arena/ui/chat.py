@@ -33,7 +33,7 @@ from rating.tables.files import storable
 
 OPEN = re.compile(
     r"(GET|HEAD) /(config|theme\.css|assets/.+|static/.+)?"
-    r"|GET /gradio_api/(queue/data|heartbeat/\w+)|POST /gradio_api/queue/join"
+    r"|GET /gradio_api/queue/data|POST /gradio_api/queue/join"
 )
 """What a page of the chat asks for; uploads, files, the API and all else of Gradio is closed."""
 BEGUN = "GET /gradio_api/startup-events"
@@ -48,10 +48,18 @@ WELCOME = (
 READABLE = " Once you have voted, everyone here can read the battle."
 CSS = """
 .gradio-container { max-width: 1240px !important; margin: 0 auto !important; }
-#answers .bubble-wrap { padding-top: 2rem; contain: content; }
+#answers > .block { min-width: min(20rem, 100%) !important; flex: 1 1 20rem !important; }
+#answers > .block { height: max(14rem, 50dvh) !important; padding-top: 1.8rem; }
+#answers label[data-testid="block-label"] { top: 0; }
+#answers .bubble-wrap { contain: content; }
 #answers button[aria-label="Clear"], #answers .prose :is(form, input, select, textarea),
 #answers .prose :is(img, video, audio, iframe) { display: none; }
-#note { min-height: 3rem; }
+#votes, #actions { display: grid; grid-template-columns: repeat(4, 1fr); }
+#note { min-height: 1.5rem; }
+@media (max-width: 640px) {
+  #answers > .block { height: 34dvh !important; }
+  #votes, #actions { grid-template-columns: 1fr 1fr; }
+}
 """
 
 LATEX = [
@@ -93,12 +101,10 @@ class Gate:
         facts = RequestFacts.of(scope, known=False)
         if facts.origin and not facts.from_own_page:  # Gradio would let pages of others read it
             raise HTTPException(403)
-        is_page = not path.startswith("/gradio_api/")
+        first, personal = path == "/", path == "/" or path.startswith("/gradio_api/")
         everywhere = bool(chat.share or chat.space_id)  # under names that Gradio gives
-        access = Access(greets=is_page, personal=not is_page, by_any_name=everywhere)
-        await access(request)
-        session = request.query_params.get("session_hash") or path.rpartition("/")[2]
-        if not is_page and not chat.answers(session, request.state.voter):
+        await Access(greets=first, personal=personal, by_any_name=everywhere)(request)
+        if not chat.answers(request.query_params.get("session_hash", ""), request.state.voter):
             raise HTTPException(404)
 
         async def guard(message: Message) -> None:
@@ -153,13 +159,11 @@ class Chat(gr.Blocks):
             "run_history": False,
             "ssr_mode": False,
             "pwa": False,
-            "mcp_server": False,
-            "enable_monitoring": False,
             "show_error": False,
             "app_kwargs": {"middleware": alone, "lifespan": lifespan} if lifespan else {},
         }
         self._lay_out()
-        self.queue(default_concurrency_limit=None, api_open=False)
+        self.queue(default_concurrency_limit=None)
         self._queue.sleep_when_free = 0.02  # its own 1 ms takes a twentieth of a core at rest
         self._queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # each time it reads all that happened
         self._queue.ANALYTICS_MAX_EVENTS = 1
@@ -197,15 +201,14 @@ class Chat(gr.Blocks):
         prompts = battles.prompts or self.parts.examples
 
         def button(name: str) -> gr.Button:
-            return gr.Button(str(LABELS[name]), interactive=False, min_width=100, elem_id=name)
+            return gr.Button(str(LABELS[name]), interactive=False, elem_id=name)
 
         with self:
             gr.Markdown(WELCOME + READABLE * settings.show_battles)
-            with gr.Row(elem_id="answers"):
+            with gr.Row(elem_id="answers", visible=False) as panes:
                 self.panes = {
                     side: gr.Chatbot(
                         label=side.upper(),
-                        height="max(16rem, 46dvh)",
                         buttons=["copy"],
                         allow_tags=False,
                         layout="panel",
@@ -215,7 +218,7 @@ class Chat(gr.Blocks):
                     for side in Side
                 }
             self.note = gr.Markdown(elem_id="note")
-            with gr.Row(elem_id="votes"):
+            with gr.Row(elem_id="votes", visible=False) as voting:
                 votes = {choice: button(f"vote-{choice}") for choice in VOTES}
             self.prompt = gr.Textbox(
                 label="Prompt",
@@ -227,7 +230,7 @@ class Chat(gr.Blocks):
                 autofocus=True,
                 elem_id="prompt",
             )
-            with gr.Row(elem_id="actions"):
+            with gr.Row(elem_id="actions", visible=False) as actions:
                 self.stop, self.again, skip, self.new = (
                     button(f"do-{name}") for name in ("stop", "regenerate", "skip", "new")
                 )
@@ -237,11 +240,13 @@ class Chat(gr.Blocks):
                 samples_per_page=CHIPS,
                 label="Prompts to try",
             )
+            self.rows = panes, voting, actions
             self.battle = gr.Textbox(visible=False, elem_id="battle")
             self.choices = {**votes, Choice.SKIP: skip}
             outputs = [
                 *self.panes.values(),
                 *self.choices.values(),
+                *self.rows,
                 *(self.note, self.prompt, self.stop, self.again, self.new, self.prompts),
                 self.battle,
             ]
@@ -270,15 +275,15 @@ class Chat(gr.Blocks):
                 voter = self._voter(request)
                 text = str(prompt[0] if isinstance(prompt, list) else prompt or "")
                 battle = await act(storable(battle_id or ""), voter, text)
-                yield self._shown(battle) | ({self.prompt: ""} if battle.state.running else {})
                 try:
-                    if battle.state.running:
-                        with battles.reading(voter):
-                            looks = battles.watch(battle.battle_id, voter)
-                            async with aclosing(looks):
-                                async for battle in looks:
-                                    yield self._written(battle)
-                            yield self._shown(battle)
+                    yield self._shown(battle) | ({self.prompt: ""} if battle.state.running else {})
+                    if not battle.state.running:
+                        return
+                    with battles.reading(voter):
+                        async with aclosing(battles.watch(battle.battle_id, voter)) as looks:
+                            async for battle in looks:
+                                yield {self.panes[side]: of for side, of in _messages(battle)}
+                    yield self._shown(battle)
                 finally:
                     if battle.state.running:  # the page was closed: nobody can come back to it
                         await battles.stop(battle.battle_id, voter)
@@ -311,6 +316,7 @@ class Chat(gr.Blocks):
             self.note: "",
             self.battle: "",
             self.prompts: gr.Dataset(visible=True),
+            **dict.fromkeys(self.rows, gr.Row(visible=False)),
         }
 
     def _shown(self, battle: Snapshot) -> View:
@@ -333,10 +339,8 @@ class Chat(gr.Blocks):
             self.note: _note(battle),
             self.battle: "" if receipt else battle.battle_id,
             self.prompts: gr.Dataset(visible=False),
+            **dict.fromkeys(self.rows, gr.Row(visible=True)),
         }
-
-    def _written(self, battle: Snapshot) -> View:
-        return {self.panes[side]: messages for side, messages in _messages(battle)}
 
 
 def _messages(battle: Snapshot) -> Iterator[tuple[Side, list[dict[str, str]]]]:
@@ -359,8 +363,7 @@ def _note(battle: Snapshot) -> str:
     if receipt is None and battle.state.running:
         return "Both models are answering."
     if receipt is None:
-        stopped = AnswerStatus.STOPPED in (last.a.status, last.b.status)
-        if stopped:
+        if AnswerStatus.STOPPED in (last.a.status, last.b.status):
             return "Stopped. You can vote on what you see."
         return "Both finished. You can vote."
     if receipt.reveal is None:

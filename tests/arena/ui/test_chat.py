@@ -230,7 +230,6 @@ def test_nobody_else_votes_on_a_battle_reads_it_or_answers_for_its_page(url: str
                 shown = other.press(button, "What else?")
                 assert "no such battle, or it belongs to another visitor" in note(shown)
             assert other.get(f"{QUEUE}/data?session_hash={ada.session}").status_code == 404
-            assert other.get(f"gradio_api/heartbeat/{ada.session}").status_code == 404
             other.session = ada.session
             assert other.join("vote-model_a").status_code == 200
             assert other.get(f"{QUEUE}/data?session_hash={ada.session}").status_code == 404
@@ -259,7 +258,7 @@ def test_of_gradio_only_what_the_page_asks_for_is_open(url: str) -> None:
         for method in context.methods or {"GET"}
     }
     assert len(served) > 50
-    queue = ("POST /queue/join", "GET /queue/data", "GET /heartbeat/x")
+    queue = ("POST /queue/join", "GET /queue/data")
     assert {one for one in served if OPEN.fullmatch(one)} == {
         *("GET /", "HEAD /", "GET /config", "GET /theme.css", "GET /assets/x", "GET /static/x"),
         *(one.replace(" ", " /gradio_api") for one in queue),
@@ -281,6 +280,17 @@ def test_other_sites_cannot_act_for_a_visitor_or_read_what_they_see(url: str) ->
         assert ada.get("config").status_code == 403
         del ada.client.headers["Origin"]
         assert ada.get("config", headers={"Host": "evil.example"}).status_code == 421
+
+
+def test_a_cookie_comes_with_the_page_alone_which_no_cache_stores(url: str) -> None:
+    with client_of(url) as client:
+        page = client.get("./")
+        assert page.headers["cache-control"] == "private, no-store"
+        assert "arena_voter" in page.headers["set-cookie"]
+        client.cookies.clear()
+        for path in ("config", "theme.css", "static/img/logo.svg"):
+            answer = client.get(path)
+            assert (answer.status_code, "set-cookie" in answer.headers) == (200, False), path
 
 
 def test_the_page_loads_nothing_from_elsewhere_whatever_a_model_writes(
