@@ -1,12 +1,13 @@
 """The web application: its routes and pages, and what runs beside them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse
@@ -28,7 +29,10 @@ from arena.boards import leaderboard
 from arena.domain.board_view import Board
 from arena.domain.model import Roster
 from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, Language
-from arena.guard.access import EVERYBODY, VISITORS, Access, Trust
+from arena.endpoints.local import small_models
+from arena.endpoints.offline import POCKET_MODELS
+from arena.errors import SettingsError
+from arena.guard.access import EVERYBODY, VISITORS, Access
 from arena.pages.admin import admin_router
 from arena.pages.routes import missing, not_let_in, pages_router
 from arena.pages.sign_in import sign_in_router
@@ -38,9 +42,14 @@ from arena.parts import Parts, build
 from arena.play import upkeep
 from arena.play.topics import keep_releasing
 from arena.play.upkeep import keep_labelling
-from arena.settings import Settings
+from arena.settings import Settings, demo_settings, models_of, read_settings
 from arena.ui.battle_page import VERSION, add_assets, battle_view, page_router
 from rating import __version__
+
+if TYPE_CHECKING:
+    from arena.ui.chat import Chat
+
+logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "ui" / "static"
 
@@ -83,17 +92,10 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         openapi_url=None,
         lifespan=_lifespan(parts),
     )
-    trust = Trust(
-        settings.host,
-        settings.host_names(),
-        settings.proxy_networks(),
-        settings.user_header.lower(),
-        settings.members_only,
-    )
-    app.state.people, app.state.addresses, app.state.trust = parts.people, parts.addresses, trust
+    _know_visitors(app, parts)
     app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
-    app.add_middleware(Entrance, trust=trust)
+    app.add_middleware(Entrance, trust=parts.trust)
     app.add_middleware(SecurityHeaders, version=VERSION)
     app.add_middleware(Languages, default=settings.language)
     app.add_middleware(Requests, observe=parts.metrics.request)
@@ -114,7 +116,69 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     if settings.page:
         _add(app, page_router(parts))
         add_assets(app)
+    if settings.chat:
+        from arena.ui.chat import add_chat  # Gradio takes seconds to load
+
+        add_chat(app, parts, settings.chat)
     return app
+
+
+def chat(models: Iterable[Mapping[str, object]] | None = None, /, **settings: object) -> "Chat":
+    """Make a Gradio chat in which people compare two anonymous models and vote.
+
+    Call ``launch()`` of what it returns in a notebook or a Hugging Face Space, or mount it in an
+    application of your own with `gradio.mount_gradio_app`, with its ``options``.
+
+    Parameters
+    ----------
+    models : iterable of mapping, optional
+        Models, each with the keys of a table of the roster, such as ``id``, ``name``,
+        ``endpoint`` and ``model``. Without them, and without the setting ``roster``, those of
+        ``arena demo`` are used: the small model if it is installed, else toys.
+    **settings
+        Settings in lower case without ``ARENA_``, such as ``roster``, ``database`` and
+        ``max_dollars_per_day``. They override the environment.
+
+    Raises
+    ------
+    SettingsError, StoreError
+        If it cannot be served as asked.
+
+    Examples
+    --------
+    >>> import arena
+    >>> arena.chat(roster="roster.toml", max_dollars_per_day=5).launch()  # doctest: +SKIP
+    """
+    from arena.ui.chat import Chat  # Gradio takes seconds to load
+
+    read, roster = read_settings(**settings), None
+    if models is not None:
+        roster = Roster(models_of(models, Path("models")))
+        if len(roster) < 2:
+            msg = f"A battle needs two models, got {len(roster)}. Add one."
+            raise SettingsError(msg)
+    elif read.roster is None:
+        read = demo_settings(**settings)
+        try:
+            roster = small_models()
+        except SettingsError as error:
+            logger.warning("%s The toy models battle instead.", error)
+            roster = Roster(POCKET_MODELS)
+    parts = build(read, roster)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        _know_visitors(app, parts)
+        async with _lifespan(parts)(app):
+            yield
+
+    return Chat(parts, lifespan)
+
+
+def _know_visitors(app: FastAPI, parts: Parts) -> None:
+    """Let routes find out who asks: see `arena.guard.access.Access`."""
+    app.state.people, app.state.addresses = parts.people, parts.addresses
+    app.state.trust = parts.trust
 
 
 def _add(app: FastAPI, router: APIRouter) -> None:

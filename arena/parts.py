@@ -21,7 +21,7 @@ from arena.endpoints.local import EXAMPLES as SMALL_EXAMPLES
 from arena.endpoints.local import SCHEME
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import RoomError, SettingsError, StoreError
-from arena.guard.access import People
+from arena.guard.access import People, Trust
 from arena.guard.limits import (
     RUNNING,
     STREAMS,
@@ -87,6 +87,7 @@ class Parts:
     card: Evaluation
     cards: Sequence[ProbePage]
     people: People
+    trust: Trust
     labels: Mapping[str, LabelBoards]
     valuation: Valuation
     addresses: Addresses
@@ -240,6 +241,13 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             settings.named_roles(),
             _now,
             timedelta(days=settings.session_days),
+        ),
+        trust=Trust(
+            settings.host,
+            settings.host_names(),
+            settings.proxy_networks(),
+            settings.user_header.lower(),
+            settings.members_only,
         ),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
         valuation=Valuation(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DAY_S = 86_400
+DEMO_DATABASE = "sqlite:///arena-demo.db"
 MOST = 2**31 - 1
 """Most of any number that has no smaller bound."""
 LONGEST_STATEMENT = 5000
@@ -148,6 +149,8 @@ class Settings(BaseSettings):
     """Most characters of reasoning in an answer."""
     page: bool = True
     """Serve the battle page besides the API."""
+    chat: str = Field("", pattern="^(/[A-Za-z0-9_-]+)*$")
+    """Path at which a [Gradio chat](../guides/embed.md) is served as well, such as `/chat`."""
     language: Language = Language.EN
     """Language for browsers that ask for neither."""
     show_battles: bool = True
@@ -355,6 +358,14 @@ def read_settings(**given: object) -> Settings:
     return settings
 
 
+def demo_settings(**given: object) -> Settings:
+    """Read the settings, with a database of the demo's own unless one is named."""
+    settings = read_settings(**given)
+    if "database" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"database": DEMO_DATABASE})
+
+
 def _check_sign_in(settings: Settings) -> None:
     """Refuse ways in that could not work, or that anybody could take."""
     if settings.user_header and not settings.trusted_proxies:
@@ -409,8 +420,12 @@ def models_in(text: str, path: Path) -> tuple[Model, ...]:
     SettingsError
         Naming the path, the key and the value.
     """
-    entries = _tables(text, path)
-    models = tuple(_model(path, number, entry) for number, entry in enumerate(entries, 1))
+    return models_of(_tables(text, path), path)
+
+
+def models_of(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[Model, ...]:
+    """Read the models of a roster's tables: see `models_in`."""
+    models = tuple(_model(path, number, {**entry}) for number, entry in enumerate(entries, 1))
     _refuse_twins(path, "id", [model.id for model in models])
     _refuse_twins(path, "name", [model.name for model in models])
     declared = [f"{m.family}: {m.declared_order}" for m in models if m.declared_order is not None]

@@ -105,7 +105,7 @@ def bare(seconds: float, *with_what: str) -> Iterator[Server]:
         subprocess.Popen(command, cwd=folder) as process,
     ):
         try:
-            _wait_for(url)
+            wait_for(url)
             yield Server(url, process.pid)
         finally:
             process.kill()
@@ -121,11 +121,11 @@ def serving(seconds: float, command: Sequence[str] = (ARENA,)) -> Iterator[Serve
     """Run the arena with two recordings that speak for so many seconds."""
     text = (MARKDOWN * 100)[: int(RATE * seconds)]
     with serving_recordings({"Go": text}, RATE, command, **MANY) as server:
-        _wait_for(server.url)
+        wait_for(server.url)
         yield server
 
 
-def _wait_for(url: str) -> None:
+def wait_for(url: str) -> None:
     while True:
         try:
             httpx2.get(f"{url}/health/ready", timeout=20)
@@ -238,7 +238,9 @@ async def measure_parts(name: str, act: Act, n: int, seconds: float) -> str:
     return f"| {name} | {n} | {1000 * sum(spent.values()) / n:.1f} | {cells} |"
 
 
-async def measure_votes(serve: Serve, name: str, n: int, streaming: int, seconds: float) -> str:
+async def measure_votes(
+    serve: Serve, name: str, n: int, streaming: int, seconds: float, act: Act = as_text
+) -> str:
     """Time votes, one after another, while other battles stream: none begins or ends meanwhile.
 
     A vote before them makes the first leaderboard and its page, and within `WARM_UP_S` all else
@@ -250,7 +252,7 @@ async def measure_votes(serve: Serve, name: str, n: int, streaming: int, seconds
             await vote((readers or voters)[0], first)
             await asyncio.sleep(WARM_UP_S)
             battles = await at_once(voters, play, server.url)
-            reading = asyncio.create_task(at_once(readers, as_text, server.url))
+            reading = asyncio.create_task(at_once(readers, act, server.url))
             began, all_begun, last_second = time.monotonic(), 1.5, seconds - 1.5
             times = []
             for place, (voter, battle) in enumerate(zip(voters, battles, strict=True)):

@@ -274,9 +274,9 @@ class SecurityHeaders:
     and names the version of the battle page, so that one that was loaded before an update sees it.
     """
 
-    def __init__(self, app: ASGIApp, version: str) -> None:
+    def __init__(self, app: ASGIApp, version: str = "") -> None:
         self.app = app
-        self.headers = HEADERS | {"x-arena-page": version}
+        self.headers = HEADERS | ({"x-arena-page": version} if version else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, guard its answer, and name whose pages may read it."""

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from arena.store.verify import Scope, Verified
 
 
-DEMO_DATABASE = "sqlite:///arena-demo.db"
 ANSWERED = "answered"
 
 
@@ -97,8 +96,9 @@ def demo(
     """
     with _loading():
         from arena.endpoints.offline import POCKET_MODELS
+        from arena.settings import demo_settings
 
-        settings = _demo_settings(port=port, host=host, database=database)
+        settings = demo_settings(port=port, host=host, database=database)
         there = () if toys else _local_models()
         if toys or len(there) > 1:
             _serve(settings, lambda: Roster(POCKET_MODELS if toys else there))
@@ -136,9 +136,10 @@ def simulate(
     """
     from arena.endpoints.offline import POCKET_MODELS  # help would wait for all of the arena
     from arena.play.simulation import TASTES
+    from arena.settings import demo_settings
     from arena.store.store import Store
 
-    settings = _demo_settings(database=database)
+    settings = demo_settings(database=database)
     truth = ", ".join(f"{model} {by:+g}" for model, by in TASTES.strengths.items())
     say(f"Simulated ground truth, in log-odds: {truth}.")
     with closing(Store(settings.database)) as store, working("Voting") as advance:
@@ -191,27 +192,16 @@ def check_models(*, roster: RosterFile = None) -> None:
         sys.exit(1)
 
 
-def _demo_settings(**given: object) -> "Settings":
-    """Read the settings, with a database of the demo's own unless one is named."""
-    from arena.settings import read_settings
-
-    settings = read_settings(**given)
-    if "database" in settings.model_fields_set:
-        return settings
-    return settings.model_copy(update={"database": DEMO_DATABASE})
-
-
 def _small_models() -> Roster:
     """Give the variants of the small model, once it answers, and a toy; or the toys alone."""
-    from arena.endpoints.local import VARIANTS, local_model
+    from arena.endpoints.local import small_models
     from arena.endpoints.offline import POCKET_MODELS
 
     try:
-        asyncio.run(local_model().address())
+        return small_models()
     except SettingsError as error:
         say(f"{error} The toy models battle instead.", error=True)
         return Roster(POCKET_MODELS)
-    return Roster((*VARIANTS, POCKET_MODELS[-1]))
 
 
 @contextmanager

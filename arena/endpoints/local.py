@@ -10,6 +10,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date
 from functools import cache
@@ -22,8 +23,9 @@ from time import monotonic
 
 import httpx2
 
-from arena.domain.model import Model
+from arena.domain.model import Model, Roster
 from arena.domain.vote import FailureClass
+from arena.endpoints.offline import POCKET_MODELS
 from arena.errors import EndpointError, SettingsError
 from judge.budget import Price
 from rating.sentences import Sentence
@@ -193,6 +195,19 @@ def _reason(status: int) -> str:
 def local_model() -> LocalModel:
     """Give the one process of the model, started now if it was not before."""
     return LocalModel()
+
+
+def small_models() -> Roster:
+    """Give the variants of the small model, once it answers, and a toy.
+
+    Raises
+    ------
+    SettingsError
+        If it cannot be served on this machine, with the reason.
+    """
+    with ThreadPoolExecutor(1) as thread:  # a notebook has a running loop in its own
+        thread.submit(asyncio.run, local_model().address()).result()
+    return Roster((*VARIANTS, POCKET_MODELS[-1]))
 
 
 class LocalTransport(httpx2.AsyncBaseTransport):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from arena.settings import FROM_FILES, Settings, read_roster
+from rating import __version__
 from tests.deploy.tools import DEPLOY, ROOT, ROSTERS, read
 
 
@@ -53,6 +54,16 @@ def test_the_deployment_guide_is_short_and_begins_with_situations() -> None:
     guide = read("../docs/guides/deploy.md")
     assert len(guide.split()) <= 1500
     assert re.search(r"^\| .+ \|$", guide, re.MULTILINE)[0] == "| your situation | setting |"  # type: ignore[index]
+
+
+def test_the_space_names_the_wheel_of_this_version_and_the_gradio_that_is_locked() -> None:
+    wheel = f"blind_arena-{__version__}-py3-none-any.whl"
+    assert read("space/requirements.txt") == f"./{wheel}\n"
+    front = read("space/README.md").split("---\n")[1]
+    (locked,) = re.findall(r"^gradio==(\S+)", (ROOT / "requirements.lock").read_text(), re.M)
+    assert f"sdk_version: {locked}\n" in front
+    assert wheel in read("space/README.md")
+    assert (DEPLOY / "space" / re.findall(r"^app_file: (.+)$", front, re.M)[0]).exists()
 
 
 def test_every_local_link_of_the_deployment_s_page_leads_somewhere() -> None:

@@ -72,7 +72,7 @@ def test_a_locked_database_is_not_ready_until_it_is_free(
 def test_monitors_and_load_balancers_may_ask_by_head_and_without_a_host(
     quick: Served, path: str
 ) -> None:
-    assert httpx.head(f"{quick.url}/health/{path}").status_code == 200
+    assert httpx2.head(f"{quick.url}/health/{path}").status_code == 200
     host, port = quick.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=5) as line:
         line.sendall(f"GET /health/{path} HTTP/1.0\r\n\r\n".encode())
