@@ -150,7 +150,7 @@ class Settings(BaseSettings):
     page: bool = True
     """Serve the battle page besides the API."""
     chat: str = Field("", pattern="^(/[A-Za-z0-9_-]+)*$")
-    """Path at which a [Gradio chat](../guides/embed.md) is served as well, such as `/chat`."""
+    """Path at which a [Gradio chat](../guides/embed.md#gradio-chat) is served as well, such as `/chat`."""
     language: Language = Language.EN
     """Language for browsers that ask for neither."""
     show_battles: bool = True
