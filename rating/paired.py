@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -351,16 +352,13 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
     noise = np.where(has[used], data.noise[used], 0.0)
     low, high = float(mean.min()), float(mean.max())
     span = 1.0 if low >= 0 and high <= 1 else high - low
-    first, second = np.triu_indices(len(data.models), 1)
-    between = [
-        _clustered(mean[:, i] - mean[:, j], cluster, span)
-        for i, j in zip(first, second, strict=True)
-    ]
+    places = [*combinations(range(len(data.models)), 2)]
+    between = [_clustered(mean[:, i] - mean[:, j], cluster, span) for i, j in places]
     bar = _bar(mean, cluster, min(one.df for one in between), ask.level)
     zero = np.nan_to_num(data.mean[scored]).mean(axis=0)
     any_missing = bool(scored.sum() > common.sum())
     pairs = []
-    for i, j, one in zip(first, second, between, strict=True):
+    for (i, j), one in zip(places, between, strict=True):
         estimated = one.effective >= FEWEST_CLUSTERS
         half = bar * math.sqrt(one.variance) if estimated else math.inf
         lower, upper = one.centre - half, one.centre + half
@@ -458,9 +456,8 @@ def _without_each(values: Floats, cluster: Ints, sizes: Ints) -> Floats:
     """Return the means without each cluster, shape (n_clusters, m); NaN of a single one."""
     sums = sums_within(cluster, values, len(sizes))
     left = (len(values) - sizes)[:, None]
-    return np.divide(
-        values.sum(axis=0) - sums, left, out=np.full_like(sums, np.nan), where=left > 0
-    )
+    nothing = np.full_like(sums, np.nan)
+    return np.asarray(np.divide(values.sum(axis=0) - sums, left, out=nothing, where=left > 0))
 
 
 def _bar(mean: Floats, cluster: Ints, df: float, level: float) -> float:

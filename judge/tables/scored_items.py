@@ -198,7 +198,7 @@ def _read(path: Path, columns: Sequence[tuple[str, str]], where: str | None) -> 
     else:
         model = [path.absolute().parent.name if task else path.stem] * table.n
     hashes = table.find("doc_hash", "sample_hash")
-    text = [None] * table.n if hashes is None else [*map(as_text, table.columns[hashes])]
+    text = [None if hashes is None else as_text(table.cell(hashes, n)) for n in range(table.n)]
     scored = _Scored(path, model, item, _scores(table, column["score"]), cluster, text)
     _require_one_score(table, scored, column["repeat"])
     return scored
@@ -216,7 +216,7 @@ def _scores(table: Annotations, name: str | None) -> Floats:
             _TRUTH.get(cell.strip().lower(), cell) if isinstance(cell, str) else cell
             for cell in table.columns[name]
         ]
-    table = replace(table, columns=table.columns | {name: list_of(values)})
+    table = replace(table, columns={**table.columns, name: list_of(values)})
     scores = table.numbers(name)
     if (bad := np.flatnonzero(np.isinf(scores))).size:
         raise table.wrong(name, int(bad[0]) + 1, values[bad[0]], "a finite number, or nothing")
@@ -227,7 +227,8 @@ def _only_metric(table: Annotations) -> str:
     """Name the column of the only score; raises `DataError` where there are several."""
     if table.has("metrics"):
         metrics = plain(table.columns["metrics"][0])
-        names = [name for name in metrics if table.has(name)] if isinstance(metrics, list) else []
+        names = [str(name) for name in metrics] if isinstance(metrics, list) else []
+        names = [name for name in names if table.has(name)]
     else:
         taken = {*_NO_METRIC, *(name for known in ROLES.values() for name in known)}
         names = [

@@ -52,7 +52,9 @@ def test_without_clusters_it_is_the_paired_t_test(rng: np.random.Generator) -> N
     pair = pair_of(score, level=0.9)
     assert pair.difference == pytest.approx(float(np.mean(score[:, 0] - score[:, 1])), rel=1e-12)
     assert ends(pair) == pytest.approx((expected.low, expected.high), rel=1e-9)
-    assert (pair.n, pair.clusters, pair.df) == (60, pytest.approx(60), pytest.approx(59))
+    assert pair.n == 60
+    assert pair.clusters == pytest.approx(60)
+    assert pair.df == pytest.approx(59)
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["desc"])
@@ -113,7 +115,8 @@ def test_items_that_one_lacks_are_left_out_and_counted_or_zero() -> None:
     data = scored(score)
     result = compare(data)
     (pair,) = result.pairs
-    assert (result.items, pair.n, pair.difference) == (100, 92, pytest.approx(7 / 92))
+    assert (result.items, pair.n) == (100, 92)
+    assert pair.difference == pytest.approx(7 / 92)
     assert [one.missing for one in result.models] == [0, 8]
     assert "8 of 100 items" in result.warnings[0]
     assert "More than 5%" in result.warnings[0]
