@@ -182,7 +182,7 @@ def rows_and_report(
 
 
 def _on_fences(method: FileMethod) -> list[str]:
-    """Say what words to the letter of a source cost in safety."""
+    """Warn of answers without fences: the cost of a source's words to the letter."""
     if not method.unfenced:
         return []
     return [
