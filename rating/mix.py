@@ -119,7 +119,7 @@ def by_itself(reports: Mapping[str, Report]) -> list[str]:
     together = 1 - (1 - level) / len(reports)
     return [
         f"Each of the {len(reports)} boards is by itself: its intervals and ranks are claimed at "
-        f"{100 * level:g} %, and the more boards, the more likely one of them claims a false "
+        f"{100 * level:g}%, and the more boards, the more likely one of them claims a false "
         f"rank. For claims over all boards together (Bonferroni): --level {together:.6g}."
     ]
 

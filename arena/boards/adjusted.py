@@ -17,7 +17,6 @@ from rating.outcome import of_sides
 from rating.tables.coding import LOGGED_SIDES, LoggedVotes
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
-from rating.variants import to_points
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +43,9 @@ def adjusted(votes: LoggedVotes, board: Board, version: str) -> Adjusted:
     report = _report(known, [name for name in STYLES if _varies(known, name)])
     if report is None:
         return Adjusted(version=version, votes=int(known.counted.sum()))
-    plain = rating.fit(count_votes(known, READING).data)  # these votes connect the models
-    without = dict(zip(plain.models, to_points(plain.theta).tolist(), strict=True))
+    same = report.votes.used == board.votes
+    plain = board.rows if same else rating.rate(count_votes(known, READING), OPTIONS).ratings
+    without = {row.model: row.rating for row in plain}
     effects = []
     for style in report.options.style:
         one = report.parameters[STYLE + style]

@@ -9,8 +9,6 @@ from datetime import datetime
 from itertools import chain, compress
 from typing import Any, Literal, NamedTuple
 
-from sqlmodel import Session
-
 from arena.domain.room_view import Suspect
 from arena.domain.vote import DEFAULT, READMITTED, ring_reason
 from arena.errors import ArenaError, RoomError
@@ -86,7 +84,10 @@ def decide(
         raise RoomError(Sentence("Choose whose votes, or which battles: none is selected."))
     votes = changed = 0
     with store.writing() as session:
-        for target, battles in [_stands_for(session, storable(one)) for one in targets]:
+        for one in targets:
+            target, battles, named = voting.meant(session, storable(one))
+            if not battles:
+                raise RoomError(_unknown(target, named if len(named) > 1 else ()))
             if act == "exclude":
                 grounds = Grounds(BY_HAND, __version__, reason)
                 fresh = voting.exclude_votes(session, DEFAULT.name, battles, grounds, now)
@@ -102,30 +103,21 @@ def decide(
     return votes, changed
 
 
-def _stands_for(session: Session, target: str) -> tuple[str, list[str]]:
-    """Give the whole id, and the battles whose votes it stands for."""
-    whole = voting.whole_id(session, target)
-    battles = voting.battles_meant(session, whole)
-    named = [] if battles else people.named(session, target)
-    if len(named) == 1:
-        whole, battles = named[0], voting.battles_meant(session, named[0])
-    if battles:
-        return whole, battles
-    msg = Sentence(
+def _unknown(target: str, named: Sequence[str]) -> Sentence:
+    """Say that an id stands for no vote, or a name for several users."""
+    if named:
+        return Sentence(
+            "%(n)s users have the name %(name)s: take the id of one, such as %(ids)s.",
+            n=len(named),
+            name=repr(target[:LONGEST_ID]),
+            ids=", ".join(one[:8] for one in named),
+        )
+    return Sentence(
         "%(id)s is neither a voter with votes nor a battle with a vote: take a name, an id, or 8 "
         "characters or more of its beginning, from the page Voters or arena voters --format "
         "csv, or the whole one from the address of a battle.",
         id=repr(target[:LONGEST_ID]),
     )
-    if len(named) > 1:
-        ids = ", ".join(one[:8] for one in named)
-        msg = Sentence(
-            "%(n)s users have the name %(name)s: take the id of one, such as %(ids)s.",
-            n=len(named),
-            name=repr(target[:LONGEST_ID]),
-            ids=ids,
-        )
-    raise RoomError(msg)
 
 
 def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, Any]:

@@ -216,11 +216,6 @@ def matching(session: Session, wanted: str) -> list[tuple[Person, str, int, date
     return [(_person(row), row.issuer, cast, row.created) for row, cast in rows]
 
 
-def named(session: Session, name: str) -> list[str]:
-    """Give the ids of the users who have a name."""
-    return list(session.exec(select(PersonRow.voter_id).where(PersonRow.name == name)))
-
-
 def names(session: Session, voters: Collection[str]) -> dict[str, str]:
     """Give the names of those among some voters who are users."""
     known = select(PersonRow.voter_id, PersonRow.name).where(col(PersonRow.voter_id).in_(voters))

@@ -61,6 +61,7 @@ from arena.store.tables import (
     ExclusionRow,
     FlagRow,
     ModelRow,
+    PersonRow,
     VoteRemarkRow,
     VoteRow,
     VoterRow,
@@ -408,6 +409,24 @@ def whole_id(session: Session, target: str) -> str:
     owners = {owner for owner, _ in known}
     is_whole = target in owners | {one for _, one in known}
     return target if is_whole or len(owners) != 1 else str(owners.pop())
+
+
+def meant(session: Session, target: str) -> tuple[str, list[str], list[str]]:
+    """Give the whole id of a voter or battle, the battles of its votes, and users of that name.
+
+    A name that one user alone has stands for their id; they are not looked for where an id has
+    votes.
+    """
+    whole = whole_id(session, target)
+    battles = battles_meant(session, whole)
+    if battles:
+        return whole, battles, []
+    named = list(
+        session.scalars(select(col(PersonRow.voter_id)).where(col(PersonRow.name) == target))
+    )
+    if len(named) == 1:
+        whole, battles = named[0], battles_meant(session, named[0])
+    return (whole if battles else target), battles, named
 
 
 def busiest(session: Session, most: int) -> Sequence[chain.AnyRow]:

@@ -192,7 +192,7 @@ class VotersReport:
         few = f"Voters with fewer than {self.least} decisive votes are not examined: weight 1."
         if self.taste_sd is None:
             return (few,)
-        limit = f"{100 * self.alpha:g} %"
+        limit = f"{100 * self.alpha:g}%"
         jointly = sum(voter.flagged_jointly for voter in self.voters)
         who = "1 voter was" if examined == 1 else f"{examined} voters were"
         return (
@@ -244,7 +244,7 @@ def _on_ring(ring: Ring) -> str:
 
 def _on_groups(group: TasteGroups) -> str:
     return (
-        f"Two groups of voters differ on {group.model}: {100 * group.share:.0f} % like it better, "
+        f"Two groups of voters differ on {group.model}: {100 * group.share:.0f}% like it better, "
         f"by {group.gap:.1f} nats. Different preferences are not fraud: these votes count."
     )
 

@@ -75,6 +75,31 @@ class Person:
         return body
 
 
+NARROW_TO_WIDE = (390, 600, 820, 1280)
+"""Widths, beside that of a small phone."""
+
+_COVERED = """async () => {
+  // What has just come does not react at once.
+  await Promise.all(document.getAnimations().map((animation) => animation.finished));
+  const written = "input:not([type=hidden]), select, textarea";
+  const controls = `a[href]:not(.skip-link), button, summary, ${written}`;
+  return [...document.querySelectorAll(controls)].filter((control) => {
+    if (!control.checkVisibility({ visibilityProperty: true })) return false;
+    control.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+    const [box] = control.getClientRects();
+    if (!box || box.width <= 1 || box.height <= 1) return false;
+    const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return !there || !control.contains(there);
+  }).map((control) => control.outerHTML.slice(0, 200));
+}"""
+
+
+def covered(page: Page) -> list[str]:
+    """Give the visible controls of a page that a click in their middle would not reach."""
+    controls: list[str] = page.evaluate(_COVERED)
+    return controls
+
+
 @contextmanager
 def person(browser: Browser, served: Served, **context: Any) -> Iterator[Person]:
     """Let somebody come with a fresh browser."""

@@ -475,6 +475,10 @@ def admin_models(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.get_by_text("It did not answer").wait_for()
 
 
+def admin_people(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/people")
+
+
 def admin_voters(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/voters")
     ada.page.get_by_role("button", name="Examine the voters").click()
@@ -516,6 +520,7 @@ OF_A_TEAM: dict[str, Pose] = {
         erased,
         admin,
         admin_models,
+        admin_people,
         admin_voters,
         admin_erase,
         admin_battles,

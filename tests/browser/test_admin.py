@@ -12,16 +12,19 @@ from playwright.sync_api import Browser, Page, expect
 
 from arena.domain.people import Role
 from rating.tables.voter_report import check_source
+from tests.browser.person import NARROW_TO_WIDE, covered
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.serving import Served, invited, page_of, write_roster
 
 pytestmark = pytest.mark.browser
 
 EXPIRED = "Incorrect API key provided. Renew it at https://keys.example"
+SLOW = pytest.mark.slow
 SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
 PANELS = (
     "",
     "/models",
+    "/people",
     "/voters",
     "/voters/erase",
     "/battles",
@@ -115,6 +118,42 @@ def test_every_panel_is_in_order(
     page.context.close()
 
 
+@pytest.mark.parametrize("width", [360, *(pytest.param(w, marks=SLOW) for w in NARROW_TO_WIDE)])
+def test_every_control_of_every_panel_is_clickable_in_its_middle(
+    chromium: Browser, scene: Scene, width: int
+) -> None:
+    page = entered(chromium, scene.served, Role.ADMIN, "phone")
+    page.set_viewport_size({"width": width, "height": 800})
+    for panel in PANELS:
+        page.goto(f"/admin{panel}")
+        assert covered(page) == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_people_voters_and_a_pasted_roster_on_the_page(
+    chromium: Browser, scene: Scene, screen: str
+) -> None:
+    page = entered(chromium, scene.served, Role.ADMIN, screen)
+    page.goto("/admin/people")
+    page.get_by_label("Name of the new user").fill(f"Grace on a {screen}")
+    page.get_by_role("button", name="Invite", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("/join/")
+    assert_in_order(page)
+    page.get_by_role("button", name=f"Revoke the invitation of Grace on a {screen}").click()
+    expect(page.get_by_text(f"Grace on a {screen}")).to_have_count(0)
+    page.goto("/admin/voters")
+    page.get_by_role("checkbox").first.check()
+    assert_in_order(page)
+    page.goto("/admin/models")
+    page.get_by_label("Roster").fill('[[models]]\nid = "w"\nname = "W"\n')
+    page.get_by_role("button", name="Add models").click()
+    expect(page.get_by_role("alert")).to_contain_text("key 'endpoint' is missing")
+    expect(page.get_by_role("alert")).to_be_in_viewport()
+    assert_in_order(page)
+    page.context.close()
+
+
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_model_without_credit_is_marked_as_not_drawn_until_it_answers(
     chromium: Browser, tmp_path: Path, screen: str
@@ -172,10 +211,10 @@ def test_an_admin_mends_a_key_adds_a_model_excludes_a_voter_and_reads_the_log(
     page.get_by_role("navigation", name="Admin").get_by_role("link", name="Voters").click()
     page.get_by_role("button", name="Examine the voters").click()
     expect(page.get_by_text(re.compile("6 votes by 1 voters"))).to_be_visible(timeout=60_000)
-    form = page.locator("form[action='/admin/exclude']").last
-    form.get_by_label("Id of a voter or battle").fill("nobody")
+    form = page.locator("#named")
+    form.get_by_label("Voter or battle").fill("nobody")
     form.get_by_label("Reason").fill("a test")
-    form.get_by_role("button").click()
+    form.get_by_role("button", name="Exclude").click()
     expect(page.get_by_role("alert")).to_contain_text("'nobody' is neither a voter")
     page.get_by_role("navigation", name="Admin").get_by_role("link", name="Voters").click()
     page.get_by_role("link", name="Delete a user's prompts and answers").click()
@@ -202,7 +241,7 @@ def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_c
     page.goto("/admin/voters")
     page.get_by_role("button", name="Examine the voters").click()
     expect(page.get_by_role("status")).to_contain_text("are being examined")
-    reason = page.locator("form[action='/admin/exclude']").last.get_by_label("Reason")
+    reason = page.locator("#named").get_by_label("Reason")
     reason.press_sequentially("the same answers a")
     with page.expect_response("**/admin/voters", timeout=10_000):
         pass

@@ -13,8 +13,10 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 
@@ -22,9 +24,10 @@ from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.board_view import Board
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Voter
+from arena.pages.standings import VIEWS
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, MODELS, ballot, complete, exclude, new_battle
-from tests.browser.person import Person, person
+from tests.browser.person import NARROW_TO_WIDE, Person, covered, person
 from tests.faulty_server import Behaviour, faulty_server
 from tests.open_pages import served_pages
 from tests.serving import Served, page_of, write_roster
@@ -130,7 +133,7 @@ def test_the_battle_page_weighs_a_third_of_its_files(chromium: Browser, arena: S
 @cache
 def boards_of(n: int) -> dict[str, Board]:
     """Rate the votes of an arena of so many models, of which some are excluded."""
-    rng = Random(n)
+    rng, style = Random(n), Random(n)
     models = [
         replace(MODELS[0], id=f"m{k:02}", name=f"Basalt Large Instruct {k:02}", organisation=by)
         for k, by in zip(range(n), cycle(("Open Geology Collective", "Rocks", "")), strict=False)
@@ -145,7 +148,8 @@ def boards_of(n: int) -> dict[str, Board]:
             store.open_battle(replace(new, a=models[a], b=models[b]))
             broken = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
             fails = i >= n and i % 40 == 0
-            answers = {A1: broken if fails else complete(), B1: complete("- **So**, " * (1 + b))}
+            short, long = "So. " * style.randint(1, 30), "- **So**, " * style.randint(1, 20)
+            answers = {A1: broken if fails else complete(short), B1: complete(long)}
             state = BattleState.FAILED if fails else BattleState.READY
             store.close_answers(f"b{i}", state, answers, message=None, now=when)
             if not fails:
@@ -161,7 +165,14 @@ def boards_of(n: int) -> dict[str, Board]:
 
 @contextmanager
 def browsing(
-    chromium: Browser, n: int, width: int, height: int = 800, *, view: str = "", **more: object
+    chromium: Browser,
+    n: int,
+    width: int,
+    height: int = 800,
+    *,
+    view: str = "",
+    color_scheme: Any = "light",
+    **more: object,
 ) -> Iterator[Page]:
     """Look at the leaderboard of so many models, with scripts off."""
     boards = {
@@ -170,7 +181,11 @@ def browsing(
     }
     with served_pages(boards_of(n)[DEFAULT.name], NOW, boards=boards, **more) as client:
         size = {"width": width, "height": height}
-        context = chromium.new_context(viewport=size, java_script_enabled=False)  # type: ignore[arg-type]
+        context = chromium.new_context(
+            viewport=size,  # type: ignore[arg-type]
+            java_script_enabled=False,
+            color_scheme=color_scheme,
+        )
         page = context.new_page()
         page.goto(f"{client.base_url}/leaderboard?view={view}")
         try:
@@ -189,6 +204,32 @@ EVERY_SIZE = pytest.mark.parametrize(
     "n", [2, pytest.param(6, marks=SLOW), 25, pytest.param(60, marks=SLOW)]
 )
 ON = pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+
+
+@pytest.mark.parametrize("width", [360, *(pytest.param(w, marks=SLOW) for w in NARROW_TO_WIDE)])
+def test_every_control_of_a_page_is_clickable_in_its_middle(
+    chromium: Browser, arena: Served, width: int
+) -> None:
+    for view in VIEWS:
+        with browsing(chromium, 6, width, view=view) as page:
+            assert covered(page) == []
+    with person(chromium, arena, viewport={"width": width, "height": 800}) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("ready")
+        ada.vote("tie")
+        ada.wait_for("voted")
+        for path in PAGES[1:]:
+            open_page(ada, path)
+            assert covered(ada.page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=SLOW)])
+def test_the_style_adjusted_view_is_accessible(chromium: Browser, scheme: str) -> None:
+    for width in (390, 1280):
+        with browsing(chromium, 6, width, view="adjusted", color_scheme=scheme) as page:
+            expect(page.locator(".adjusted tbody tr")).to_have_count(6)
+            assert Axe().run(page).response["violations"] == []
 
 
 @ON
@@ -220,7 +261,7 @@ def test_each_tab_fits_its_width_and_25_models_two_screens_and_a_half(
 ) -> None:
     for width in (1280, 390):
         with browsing(chromium, n, width) as page:
-            for tab in ("Board", "Head-to-head", "Robustness", "Data"):
+            for tab in ("Board", "Style-adjusted", "Head-to-head", "Robustness", "Data"):
                 page.locator(".tabs a", has_text=tab).click()
                 expect(page.locator(".tabs [aria-current]")).to_have_text(tab)
                 html = page.locator("html")

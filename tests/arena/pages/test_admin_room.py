@@ -500,7 +500,9 @@ def test_what_cannot_be_done_to_the_roster_is_said_and_nothing_is_done(
         assert words in text_of(answer.text)
         if path == "add":
             assert form["roster"] in unescape(answer.text), "to be mended"
-            beside = answer.text.partition("</textarea>")[2]
+            beside = answer.text.partition("<textarea")[0].partition('action="/admin/models/add"')[
+                2
+            ]
             assert words in text_of(beside), "beside the text"
             assert 'aria-invalid="true" aria-describedby="wrong"' in answer.text
     with closing(Store(quiet.database)) as store:

@@ -173,7 +173,7 @@ def test_the_notes_say_for_whom_the_false_alarms_hold_and_how_many_to_expect(
     report: VotersReport,
 ) -> None:
     notes = " ".join(report.notes)
-    assert "5 % at most, however often one looks" in notes
+    assert "5% at most, however often one looks" in notes
     assert "on average over voters whose random effects are normal" in notes
     assert "34 voters were examined: of as many honest ones, up to 1.7 would be flagged" in notes
     assert "Nothing is deleted" in notes
