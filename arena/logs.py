@@ -189,10 +189,6 @@ def _stop(server: WSGIServer, thread: threading.Thread) -> None:
     thread.join()
 
 
-AT_ONCE = 500
-"""Verdicts that are sent before more are handed over: the queue of OpenTelemetry drops others."""
-
-
 class Telemetry:
     """Sends events by OpenTelemetry; no texts, keys, voters and answering models are in them.
 
@@ -249,7 +245,7 @@ class Telemetry:
                 "arena.verdict.latency_s": row.latency_s,
             }
             self._send("gen_ai.evaluation.result", values)
-            if n % AT_ONCE == 0:
+            if n % 500 == 0:  # its queue drops what does not fit
                 self._provider.force_flush()
 
     def _send(self, name: str, values: Mapping[str, str | float | Sequence[str] | None]) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from rapidfuzz import process
 
 from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler, WhenAsked
 from arena.domain.model import LISTED_AFTER, Model, Roster, first_fault
@@ -335,6 +334,8 @@ def read_settings(**given: object) -> Settings:
     known |= (files := {f"ARENA_{name.upper()}_FILE": name for name in FROM_FILES}).keys()
     for name in sorted(set(os.environ) - known):
         if name.startswith("ARENA_") and not OF_OTHERS.match(name):
+            from rapidfuzz import process  # 4 MB, and only who misspells needs it
+
             nearest = process.extractOne(name, known)[0]
             msg = f"{name} is no setting. Did you mean {nearest}? Correct it, or unset it."
             raise SettingsError(msg)
