@@ -19,7 +19,7 @@ from arena.pages.standings import VIEWS
 from arena.store import voting
 from arena.store.store import Store
 from arena.store.voting import Grounds
-from tests.arena.pages.conftest import a_board, a_row
+from tests.arena.pages.conftest import a_board, a_row, adjusted_of
 from tests.arena.pages.page import board_page
 from tests.browser.person import Person, person
 from tests.browser.test_permalink import TEXT
@@ -180,7 +180,8 @@ def test_a_leaderboard_of_models_in_every_stage(
         for n, stage in enumerate(Stage)
     )
     shares = (OrganisationShare(organisation="Stone Works", models=4, votes=90, share=1.0),)
-    board = a_board(rows=rows, holds=(), pairs=(), shares=shares, gini=0.0)
+    adjusted = adjusted_of(*rows)
+    board = a_board(rows=rows, holds=(), pairs=(), shares=shares, gini=0.0, adjusted=adjusted)
     with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
         page = context.new_page()
         page.goto(f"{arena.url}/leaderboard")

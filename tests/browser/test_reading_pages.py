@@ -13,10 +13,8 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 
@@ -171,7 +169,6 @@ def browsing(
     height: int = 800,
     *,
     view: str = "",
-    color_scheme: Any = "light",
     **more: object,
 ) -> Iterator[Page]:
     """Look at the leaderboard of so many models, with scripts off."""
@@ -181,11 +178,7 @@ def browsing(
     }
     with served_pages(boards_of(n)[DEFAULT.name], NOW, boards=boards, **more) as client:
         size = {"width": width, "height": height}
-        context = chromium.new_context(
-            viewport=size,  # type: ignore[arg-type]
-            java_script_enabled=False,
-            color_scheme=color_scheme,
-        )
+        context = chromium.new_context(viewport=size, java_script_enabled=False)  # type: ignore[arg-type]
         page = context.new_page()
         page.goto(f"{client.base_url}/leaderboard?view={view}")
         try:
@@ -222,14 +215,6 @@ def test_every_control_of_a_page_is_clickable_in_its_middle(
         for path in PAGES[1:]:
             open_page(ada, path)
             assert covered(ada.page) == []
-
-
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=SLOW)])
-def test_the_style_adjusted_view_is_accessible(chromium: Browser, scheme: str) -> None:
-    for width in (390, 1280):
-        with browsing(chromium, 6, width, view="adjusted", color_scheme=scheme) as page:
-            expect(page.locator(".adjusted tbody tr")).to_have_count(6)
-            assert Axe().run(page).response["violations"] == []
 
 
 @ON

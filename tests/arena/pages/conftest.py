@@ -1,10 +1,13 @@
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.board_view import (
+    Adjusted,
+    AdjustedRow,
     Board,
     BoardRow,
     Fewest,
@@ -18,10 +21,12 @@ from arena.domain.board_view import (
     ShownTurn,
     ShownVote,
     ShownVotes,
+    StyleEffect,
     Waiting,
 )
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
+from rating.report import ModelRating
 
 NOW = datetime(2026, 6, 14, 14, 20, tzinfo=UTC)
 
@@ -124,6 +129,20 @@ def shown_votes(text: str = "Why is the sky blue?", model: str = "quartz-8b") ->
 def shown_battle(text: str = "Why is the sky blue?", model: str = "quartz-8b") -> ShownBattle:
     turns = (ShownTurn(text, text, "Scattering."), ShownTurn("And at dusk?", "Red.", text))
     return ShownBattle("default-v3", a_shown_vote(text, model), turns)
+
+
+def adjusted_of(*rows: BoardRow) -> Adjusted:
+    """Give ratings with style held equal, that were others without."""
+    names = [one.name for one in fields(ModelRating)]
+    return Adjusted(
+        version="3f9a1c2e",
+        votes=2000,
+        effects=(StyleEffect(style="length", points=31.4, lower=12.2, upper=50.6),),
+        rows=tuple(
+            AdjustedRow(**{name: getattr(row, name) for name in names}, unadjusted=1000.0)
+            for row in rows
+        ),
+    )
 
 
 def a_board(**changes: object) -> Board:

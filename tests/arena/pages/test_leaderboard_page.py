@@ -1,27 +1,31 @@
 """The leaderboard in words: what it claims, of which votes, and what it leaves open."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from arena.domain.board_view import (
-    Adjusted,
-    AdjustedRow,
     Board,
     FitCheck,
     Misfit,
     OrganisationShare,
-    StyleEffect,
 )
 from arena.domain.model import Kind, Stage
 from arena.domain.vote import Language
 from arena.pages.rendering import Visit
 from arena.pages.standings import MOST_WRITTEN, VIEWS, WRITTEN, Selection, leaderboard_page
-from rating.report import ModelRating
 from rating.sentences import Sentence
-from tests.arena.pages.conftest import NOW, MakeBoard, MakeRow, a_hold, a_pair, a_record
+from tests.arena.pages.conftest import (
+    NOW,
+    MakeBoard,
+    MakeRow,
+    a_hold,
+    a_pair,
+    a_record,
+    adjusted_of,
+)
 from tests.arena.pages.page import NOTHING, Page, board_page, text, with_a_past
 
 
@@ -394,16 +398,9 @@ def test_what_is_kept_of_a_page_is_of_this_board_this_order_and_this_language(
 def adjusted_board(make_board: MakeBoard) -> Board:
     """Give a board of which the second model is the first once style is held equal."""
     first, second = make_board().rows
-    rows = [
-        AdjustedRow(**{name: getattr(row, name) for name in RATING}, unadjusted=row.rating)
-        for row in (second, replace(first, rating=990.0, lower=970.0, upper=1010.0))
-    ]
-    effect = StyleEffect(style="length", points=31.4, lower=12.2, upper=50.6)
-    made = Adjusted(version="3f9a1c2e", votes=2000, effects=(effect,), rows=tuple(rows))
-    return make_board(adjusted=made)
-
-
-RATING = [one.name for one in fields(ModelRating)]
+    return make_board(
+        adjusted=adjusted_of(second, replace(first, rating=990.0, lower=970.0, upper=1010.0))
+    )
 
 
 def test_a_view_shows_the_ratings_with_style_held_equal(make_board: MakeBoard) -> None:
