@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from string import punctuation
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -38,6 +39,8 @@ OPEN = re.compile(
 """What a page of the chat asks for; uploads, files, the API and all else of Gradio is closed."""
 BEGUN = "GET /gradio_api/startup-events"
 """What `launch` asks for once; a mounted chat would begin a second time with it."""
+EVERY_S = 0.2
+"""How often at most what is written is sent: Gradio compares all of it with what was sent."""
 SESSIONS = 2000
 """Pages that are remembered; Gradio has as many."""
 UNMOUNTED = "This chat is mounted without its guard: pass **chat.options to mount_gradio_app."
@@ -279,10 +282,13 @@ class Chat(gr.Blocks):
                     yield self._shown(battle) | ({self.prompt: ""} if battle.state.running else {})
                     if not battle.state.running:
                         return
+                    due = monotonic()
                     with battles.reading(voter):
                         async with aclosing(battles.watch(battle.battle_id, voter)) as looks:
                             async for battle in looks:
-                                yield {self.panes[side]: of for side, of in _messages(battle)}
+                                if monotonic() >= due:
+                                    due = monotonic() + EVERY_S
+                                    yield {self.panes[side]: m for side, m in _messages(battle)}
                     yield self._shown(battle)
                 finally:
                     if battle.state.running:  # the page was closed: nobody can come back to it
