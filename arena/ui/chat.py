@@ -1,7 +1,7 @@
 """The arena as a plain Gradio chat: for a notebook, a Space, or an application of one's own.
 
 It plays the same `Battles` as the battle page, and its visitors are the same voters. What Gradio
-serves beside that is closed: see `Gate`.
+serves beside that is closed: see `Guard`.
 """
 
 import re
@@ -81,7 +81,7 @@ Act = Callable[[str, Voter, str], Awaitable[Snapshot]]
 """What a button does, by the id of the battle, for a voter, with what the prompt holds."""
 
 
-class Gate:
+class Guard:
     """Lets through what a page of the chat asks for, and knows who asks.
 
     Gradio calls a page by a random name, its session; it answers only the voter who began one.
@@ -110,12 +110,12 @@ class Gate:
         if not chat.answers(request.query_params.get("session_hash", ""), request.state.voter):
             raise HTTPException(404)
 
-        async def guard(message: Message) -> None:
+        async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)["content-security-policy"] = chat.policy
             await send(message)
 
-        await self.app(scope, receive, guard)
+        await self.app(scope, receive, guarded)
 
 
 class Chat(gr.Blocks):
@@ -151,7 +151,7 @@ class Chat(gr.Blocks):
             Middleware(BodyLimit, most=parts.settings.max_body_bytes),
             Middleware(Entrance, trust=parts.trust),
             Middleware(ExceptionMiddleware),
-            Middleware(Gate, chat=self),
+            Middleware(Guard, chat=self),
         )
         self.options: dict[str, Any] = {
             "theme": gr.themes.Base(
@@ -385,4 +385,4 @@ def add_chat(app: FastAPI, parts: Parts, path: str) -> None:
     gr.mount_gradio_app(app, chat, path, **chat.options)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
-    mount.app = Gate(mount.app, chat)
+    mount.app = Guard(mount.app, chat)
