@@ -1,7 +1,7 @@
 """The arena as a plain Gradio chat: for a notebook, a Space, or an application of one's own.
 
 It plays the same `Battles` as the battle page, and its visitors are the same voters. What Gradio
-serves beside that is closed: see `Gate`.
+serves beside that is closed: see `Guard`.
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from string import punctuation
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -38,6 +39,8 @@ OPEN = re.compile(
 """What a page of the chat asks for; uploads, files, the API and all else of Gradio is closed."""
 BEGUN = "GET /gradio_api/startup-events"
 """What `launch` asks for once; a mounted chat would begin a second time with it."""
+EVERY_S = 0.2
+"""How often at most what is written is sent: Gradio compares all of it with what was sent."""
 SESSIONS = 2000
 """Pages that are remembered; Gradio has as many."""
 UNMOUNTED = "This chat is mounted without its guard: pass **chat.options to mount_gradio_app."
@@ -78,7 +81,7 @@ Act = Callable[[str, Voter, str], Awaitable[Snapshot]]
 """What a button does, by the id of the battle, for a voter, with what the prompt holds."""
 
 
-class Gate:
+class Guard:
     """Lets through what a page of the chat asks for, and knows who asks.
 
     Gradio calls a page by a random name, its session; it answers only the voter who began one.
@@ -107,12 +110,12 @@ class Gate:
         if not chat.answers(request.query_params.get("session_hash", ""), request.state.voter):
             raise HTTPException(404)
 
-        async def guard(message: Message) -> None:
+        async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)["content-security-policy"] = chat.policy
             await send(message)
 
-        await self.app(scope, receive, guard)
+        await self.app(scope, receive, guarded)
 
 
 class Chat(gr.Blocks):
@@ -148,7 +151,7 @@ class Chat(gr.Blocks):
             Middleware(BodyLimit, most=parts.settings.max_body_bytes),
             Middleware(Entrance, trust=parts.trust),
             Middleware(ExceptionMiddleware),
-            Middleware(Gate, chat=self),
+            Middleware(Guard, chat=self),
         )
         self.options: dict[str, Any] = {
             "theme": gr.themes.Base(
@@ -279,10 +282,13 @@ class Chat(gr.Blocks):
                     yield self._shown(battle) | ({self.prompt: ""} if battle.state.running else {})
                     if not battle.state.running:
                         return
+                    due = monotonic()
                     with battles.reading(voter):
                         async with aclosing(battles.watch(battle.battle_id, voter)) as looks:
                             async for battle in looks:
-                                yield {self.panes[side]: of for side, of in _messages(battle)}
+                                if monotonic() >= due:
+                                    due = monotonic() + EVERY_S
+                                    yield {self.panes[side]: m for side, m in _messages(battle)}
                     yield self._shown(battle)
                 finally:
                     if battle.state.running:  # the page was closed: nobody can come back to it
@@ -379,4 +385,4 @@ def add_chat(app: FastAPI, parts: Parts, path: str) -> None:
     gr.mount_gradio_app(app, chat, path, **chat.options)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
-    mount.app = Gate(mount.app, chat)
+    mount.app = Guard(mount.app, chat)

@@ -350,13 +350,23 @@ def test_a_cost_cap_ends_new_battles(tmp_path: Path) -> None:
             assert "has spent what it may spend" in note(ada.ask())
 
 
-def test_a_page_that_is_closed_ends_its_battle_and_frees_its_place(tmp_path: Path) -> None:
-    with mounted(tmp_path, SLOW, SLOW, running_per_voter=1) as served, guest(served) as ada:
+@pytest.mark.parametrize(
+    ("behaviour", "until", "end"),
+    [(SLOW, "A sentence", "ready"), (replace(SLOW, first_token_s=20.0), "process_gen", "stopped")],
+    ids=["while it is written", "before the first word"],
+)
+def test_a_page_that_is_closed_ends_its_battle_and_frees_its_place(
+    tmp_path: Path, behaviour: Behaviour, until: str, end: str
+) -> None:
+    with (
+        mounted(tmp_path, behaviour, behaviour, running_per_voter=1) as served,
+        guest(served) as ada,
+    ):
         assert ada.join("prompt", "Why is the sky blue?").status_code == 200
         for seen in ada.events():
-            if "A sentence" in json.dumps(seen):
+            if until in json.dumps(seen):
                 break
-        wait_until(lambda: states(served) == ["ready"])
+        wait_until(lambda: states(served) == [end])
         assert ada.join("prompt", "And now?").status_code == 200
         first = next(one for one in ada.events() if one["msg"] == "process_generating")
         assert "answered at a time" not in json.dumps(first)
