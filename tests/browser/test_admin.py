@@ -115,6 +115,7 @@ def test_every_panel_is_in_order(
     page.context.close()
 
 
+@pytest.mark.sampled(2, 1)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_model_without_credit_is_marked_as_not_drawn_until_it_answers(
     chromium: Browser, tmp_path: Path, screen: str

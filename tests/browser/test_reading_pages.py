@@ -191,6 +191,7 @@ EVERY_SIZE = pytest.mark.parametrize(
 ON = pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 
 
+@pytest.mark.sampled(5)
 @ON
 @EVERY_SIZE
 def test_a_model_and_one_line_of_notes_are_on_the_first_screen(
@@ -246,6 +247,7 @@ def test_rows_that_say_nothing_are_not_shown(chromium: Browser, n: int) -> None:
             assert (failed, left) != ("0", "0")
 
 
+@pytest.mark.sampled(5)
 @ON
 @EVERY_SIZE
 def test_head_to_head_cells_are_tinted_and_scroll_beside_the_names(
