@@ -149,7 +149,7 @@ class Settings(BaseSettings):
     page: bool = True
     """Serve the battle page besides the API."""
     chat: str = Field("", pattern="^(/[A-Za-z0-9_-]+)*$")
-    """Path at which a [Gradio chat](../guides/embed.md#gradio-chat) is served as well, such as `/chat`."""
+    """Path of a [Gradio chat](../guides/embed.md#gradio-chat) besides the page."""
     language: Language = Language.EN
     """Language for browsers that ask for neither."""
     show_battles: bool = True

@@ -1,6 +1,7 @@
 """The command: in this process, which is quick and leaves it as it was, or in one of its own."""
 
 import io
+import json
 import logging
 import os
 import re
@@ -9,10 +10,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from arena.cli import main
+from arena.cli import application, main
 
 ARENA = str(Path(sys.executable).parent / "arena")
 Ran = subprocess.CompletedProcess[str]
@@ -93,20 +95,24 @@ def refused(result: Ran, *words: str) -> None:
     assert [word for word in words if word not in lines[0]] == [], lines[0]
 
 
+def report(ran: Ran) -> dict[str, Any]:
+    """Give what a command printed as JSON."""
+    outcome: dict[str, Any] = json.loads(ran.stdout)
+    return outcome
+
+
 def roster(folder: Path, text: str = GOOD) -> str:
     path = folder / "roster.toml"
     path.write_text(text, encoding="utf-8")
     return str(path)
 
 
-def examples(command: Command, name: str) -> list[list[str]]:
+def examples(name: str) -> list[list[str]]:
     """Give the examples at the end of a command's help, in words."""
-    result = command(*name.split(), "--help", COLUMNS="200")
-    assert result.returncode == 0
-    lines = re.findall(
-        rf"^\s*arena ({name}.*?)\s*$", result.stdout.split("Examples")[1], re.MULTILINE
-    )
-    return [line.split() for line in lines]
+    app = application([*name.split(), "--help"])
+    for word in name.split():
+        app = app[word]
+    return [line.split() for line in re.findall(r"`\s*arena (.+?)\s*`", str(app.help_epilogue))]
 
 
 def _exit_code(words: Sequence[str]) -> int:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # The same examples on every run, and no clock on a busy machine.
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
+EXAMPLES = "_hypothesis_internal_use_settings"
 
 
 def pytest_configure() -> None:
@@ -74,18 +75,23 @@ def postgresql_template(postgresql: str) -> Iterator[str]:
         yield str(make_url(url).database)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of a database that nobody has used: a test that asks for it runs on both kinds."""
+@pytest.fixture
+def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
+    """URL of a database of PostgreSQL that nobody has used."""
     from tests.postgresql import new_database
+
+    with new_database(postgresql, postgresql_template) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of a database that nobody has used: a test that asks for it runs on both kinds."""
     from tests.sqlite import new_sqlite
 
     if request.param == "sqlite":
-        yield new_sqlite(tmp_path)
-    else:
-        server = request.getfixturevalue("postgresql")
-        with new_database(server, request.getfixturevalue("postgresql_template")) as url:
-            yield url
+        return new_sqlite(tmp_path)
+    return str(request.getfixturevalue("url"))
 
 
 @pytest.fixture
@@ -114,8 +120,17 @@ def pytest_collection() -> Generator[None, object, object]:
     return collected
 
 
+def _with_fewer_examples(items: list[pytest.Item]) -> None:
+    """Let Hypothesis try a quarter of its examples, and at least five; it has no option."""
+    for test in {item.function for item in items if isinstance(item, pytest.Function)}:
+        chosen: settings | None = getattr(test, EXAMPLES, None)
+        if chosen is not None:
+            most = min(chosen.max_examples, max(5, chosen.max_examples // 4))
+            setattr(test, EXAMPLES, settings(chosen, max_examples=most))
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave some tests to `make slow`, and mix files that wait with files that compute.
 
     They wait for a browser or a server, and no core is so idle while the others queue. What takes
@@ -123,6 +138,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in _repeated(items):
         item.add_marker("slow")
+    if config.option.markexpr == "not slow":
+        _with_fewer_examples(items)
     if "SIMULATION_RUNS" in os.environ:  # more runs than the limit of a test leaves time for
         for item in items:
             item.own_markers = [mark for mark in item.own_markers if mark.name != "timeout"]
@@ -137,19 +154,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _repeated(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Give what shows at length what other tests show.
 
-    These are the API, pages and commands on PostgreSQL, as the store is tested on both kinds of
-    database anyway, and of each test that is marked `sampled` all cases but one in so many.
+    These are the API, pages and commands on PostgreSQL, as each test of the store runs on both
+    kinds of database anyway, one of its cases on PostgreSQL; and of each test that is marked
+    `sampled` all cases but one in so many.
     """
     cases: defaultdict[str, int] = defaultdict(int)
+    on_postgresql: set[str] = set()
     arena = Path(__file__).parent / "arena"
     for item in items:
         test, _, case = item.nodeid.partition("[")
-        both = item.path.parent == arena / "store"
+        both = item.path.parent == arena / "store" and test not in on_postgresql
         sampled = item.get_closest_marker("sampled")
-        if "postgresql" in case and item.path.is_relative_to(arena) and not both:
-            yield item
+        if "postgresql" in case and item.path.is_relative_to(arena):
+            on_postgresql.add(test)
+            if not both:
+                yield item
         elif sampled:
-            if cases[test] % sampled.args[0]:
+            n, first = (*sampled.args, 0)[:2]
+            if cases[test] % n != first:
                 yield item
             cases[test] += 1
 

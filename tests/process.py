@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.reduction import DupFd
@@ -109,6 +110,14 @@ class Process:
         if code is None:
             raise TimeoutExpired(["arena"], within_s)
         return code
+
+
+def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 class _File:

@@ -176,9 +176,8 @@ def _model_file() -> Path:
         raise SettingsError(f"it is not installed ({INSTALL})")
     file = Path(spec.origin).with_name(FILE)
     with file.open("rb") as stream:
-        digest = file_digest(stream, "sha256").hexdigest()
-    if digest != SHA256:
-        raise SettingsError(f"{str(file)!r} is not what was published: install it again")
+        if file_digest(stream, "sha256").hexdigest() != SHA256:
+            raise SettingsError(f"{str(file)!r} is not what was published: install it again")
     return file
 
 
@@ -214,9 +213,10 @@ class LocalTransport(httpx2.AsyncBaseTransport):
     """Answers ``local://`` with the model, which a request waits for while it is loading."""
 
     def __init__(self) -> None:
-        # llama.cpp closes connections that wait, and a request could meet one that is closing.
-        no_reuse = httpx2.Limits(max_keepalive_connections=0)
-        self._network = httpx2.AsyncHTTPTransport(limits=no_reuse)
+        # llama.cpp closes connections that wait, and a request could meet one that is closing. It
+        # is on this machine, over plain http: no certificates are read.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        self._network = httpx2.AsyncHTTPTransport(verify=False, limits=limits)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request to the model's process.

@@ -74,6 +74,6 @@ def test_the_examples_of_export_backup_and_restore_run(command: Command, tmp_pat
     new_sqlite(tmp_path)
     shutil.copy(tmp_path / "arena.db", tmp_path / "arena-demo.db")
     for name in ("export votes", "backup", "restore"):
-        for words in examples(command, name):
+        for words in examples(name):
             result = command(*words)
             assert (result.returncode, result.stderr) == (0, ""), words

@@ -4,7 +4,6 @@ import json
 import math
 import re
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -33,7 +32,7 @@ from tests.arena.benches import (
 from tests.command import Command, Ran, examples, refused
 from tests.faulty_server import Behaviour, FaultyServer
 from tests.judging_server import fenced
-from tests.process import Process
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 
@@ -237,13 +236,6 @@ def kill(words: tuple[str, ...], folder: Path, server: FaultyServer, model: str,
     server.behaviours |= {"judge": judged, "slate": answered}
 
 
-def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def content(body: Any) -> str:
     return str(body["messages"][-1]["content"])
 
@@ -428,7 +420,7 @@ def test_the_examples_run(command: Command, folder: Path) -> None:
     toml = (folder / "bench.toml").read_text(encoding="utf-8")
     pocket = toml.replace('"judge"', '"pocket-judge"').replace(', "slate"', "")
     (folder / "bench.toml").write_text(pocket.replace('roster = "roster.toml"\n', ""), "utf-8")
-    whole, dry = (command(*words) for words in examples(command, "bench"))
+    whole, dry = (command(*words) for words in examples("bench"))
     assert (whole.returncode, lines_of(whole.stderr)) == (0, [])
     assert (dry.returncode, lines_of(dry.stderr)) == (0, [])
     assert "of pocket-retrieval: 5 calls" in dry.stdout

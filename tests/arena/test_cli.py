@@ -262,9 +262,12 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_help_ends_in_two_examples(command: Command, name: str) -> None:
-    assert len(examples(command, name)) == 2
+def test_every_help_ends_in_two_examples(command: Command) -> None:
+    assert {name: len(examples(name)) for name in COMMANDS} == dict.fromkeys(COMMANDS, 2)
+    end = command("rate", "--help", COLUMNS="200").stdout.split("Examples")[1]
+    assert [" ".join(words) for words in examples("rate")] == re.findall(
+        r"arena (.+?) *$", end, re.M
+    )
 
 
 @pytest.mark.parametrize("number", ["inf", "-inf", "nan", "1e999"])

@@ -129,7 +129,7 @@ def test_the_examples_of_the_help_run(
 ) -> None:
     shutil.copyfile(tmp_path / "arena.db", tmp_path / "arena-demo.db")
     assert command("simulate", "--votes", "40", "--database", "sqlite:///try.db").returncode == 0
-    for words in examples(command, f"export {what}"):
+    for words in examples(f"export {what}"):
         done = command(*words, ARENA_DATABASE=url)
         assert (done.returncode, done.stderr) == (0, ""), words
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -15,9 +14,9 @@ from sqlmodel import select
 from arena.store.store import Store
 from arena.store.tables import JudgementRow
 from tests.arena.benches import BASELINE, RECORDED, UPSTREAM, answered, judged
-from tests.command import Command, Ran, refused
+from tests.command import Command, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
-from tests.process import Process
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 MODEL = """
@@ -65,11 +64,6 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 def asked(server: FaultyServer) -> Counter[str]:
     return Counter(one.model for one in server.requests)
-
-
-def report(result: Ran) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(result.stdout)
-    return outcome
 
 
 def refuses(*numbers: int) -> Callable[[Mapping[str, Any]], Behaviour]:
@@ -180,13 +174,6 @@ def test_killed_while_the_second_judges_and_begun_again_it_pays_nothing_twice(
 def in_journal(folder: Path) -> set[str]:
     with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
         return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}
-
-
-def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_a_budget_is_for_both_judges_together(

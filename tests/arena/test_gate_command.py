@@ -326,7 +326,7 @@ def test_the_votes_that_come_along_are_asked(command: Command) -> None:
 def test_its_examples_run(command: Command, tmp_path: Path) -> None:
     cast = Crowd(lead=0.8, prompts=PROMPTS).draw(200, np.random.default_rng(1))
     write_judged(tmp_path, cast.judged(500, np.random.default_rng(1)), 200)
-    lines = examples(command, "gate")
+    lines = examples("gate")
     assert len(lines) == 4
     assert [command(*words).returncode for words in lines] == [0, 0, 0, 0]
 

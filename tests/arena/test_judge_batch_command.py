@@ -11,7 +11,7 @@ from arena.endpoints import chat
 from arena.endpoints.chat import Limits
 from tests.arena.endpoints.test_batches import completion, message
 from tests.arena.test_judge_run_command import PAIRS, rows
-from tests.command import Command, Ran
+from tests.command import Command, Ran, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.sqlite import new_sqlite
 
@@ -64,11 +64,6 @@ def expired(custom_id: str) -> dict[str, Any]:
 def write(file: Path, *lines: object) -> None:
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     file.write_text("\n".join(texts) + "\n", encoding="utf-8")
-
-
-def report(ran: Ran) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(ran.stdout)
-    return outcome
 
 
 def test_what_came_back_is_kept_once_at_its_price_and_the_run_asks_for_the_rest_alone(

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_examples_run_as_table_and_as_json(command: Command, folder: Path) -> None:
-    table, in_json = [command(*words, COLUMNS="120") for words in examples(command, "judge score")]
+    table, in_json = [command(*words, COLUMNS="120") for words in examples("judge score")]
     assert (table.returncode, table.stderr) == (0, "")
     assert "63.33 ± 21.86" in table.stdout
     assert "! The length control has no difficulties" in table.stdout

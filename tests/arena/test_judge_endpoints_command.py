@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judge.methods import PAIRS, SINGLES
-from tests.command import Command, Ran, refused
+from tests.command import Command, Ran, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.odd_judges import NO_FORMAT, NO_LOGPROBS, NO_MAX_TOKENS, ODD, ONE_TEMPERATURE
 from tests.sqlite import new_sqlite
@@ -61,11 +61,6 @@ def run(command: Command, method: str, *words: str, judge: str = "judge") -> Ran
     return command(
         *("judge", "run", "--method", method, *there, "--out", "out.jsonl", *extra, *words)
     )
-
-
-def report(ran: Ran) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(ran.stdout)
-    return outcome
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

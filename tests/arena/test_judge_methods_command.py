@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_examples_list_the_methods_and_print_the_file_of_one(
     command: Command, folder: Path
 ) -> None:
-    every, one, as_json = examples(command, "judge methods")
+    every, one, as_json = examples("judge methods")
     table = command(*every, COLUMNS="200")
     assert (table.returncode, table.stderr) == (0, "")
     for name in PUBLISHED:

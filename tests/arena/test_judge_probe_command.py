@@ -174,7 +174,7 @@ def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
 @pytest.mark.slow
 def test_the_examples_run(command: Command) -> None:
     new_sqlite(command.folder)
-    table, as_json = examples(command, "judge probe")
+    table, as_json = examples("judge probe")
     done = command(*table, COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
     assert "null answer" in done.stdout

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.arena.test_judge_batch_command import requests, write
-from tests.command import Command, Ran
+from tests.command import Command, Ran, report
 from tests.faulty_server import Behaviour, faulty_server
 from tests.sqlite import new_sqlite
 
@@ -68,11 +68,6 @@ def judge(command: Command, url: str, *words: str) -> Ran:
     (command.folder / "roster.toml").write_text(roster, encoding="utf-8")
     there = ("--judge", "shy", "--cases", "pairs.jsonl", "--roster", "roster.toml")
     return command("judge", "run", "--method", "pairwise", *there, "--format", "json", *words)
-
-
-def report(ran: Ran) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(ran.stdout)
-    return outcome
 
 
 OUT = ("--out", "found.csv")

@@ -2,8 +2,7 @@
 
 import csv
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from judge.methods import published
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, examples, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
-from tests.process import Process
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 PAIRS = """prompt_id,prompt,model_a,response_a,model_b,response_b
@@ -64,7 +63,7 @@ def many_pairs(folder: Path, n: int) -> None:
 def test_the_examples_run_and_the_second_time_nothing_is_asked(
     command: Command, folder: Path
 ) -> None:
-    judged, dry = examples(command, "judge run")
+    judged, dry = examples("judge run")
     before = command(*dry)
     assert (before.returncode, before.stderr) == (0, "")
     assert before.stdout.startswith("4 calls, about ")
@@ -134,13 +133,6 @@ def killed_in_the_middle(words: tuple[str, ...], folder: Path, server: FaultySer
         until(lambda: claimed(folder) > 0 and len(rest(folder)) >= 12)
         process.kill()
     server.behaviours["judge"] = Behaviour(text="Alike. [[C]]")
-
-
-def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def open_store(folder: Path) -> Store:

@@ -3,7 +3,6 @@
 import csv
 import json
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -18,7 +17,7 @@ from arena.store.tables import JudgementClaimRow, JudgementRow
 from tests.faulty_judge import FaultyJudge, good_and_poor
 from tests.faulty_server import FaultyServer, faulty_server
 from tests.postgresql import new_database
-from tests.process import Process
+from tests.process import Process, until
 
 ROSTER = """
 [[models]]
@@ -111,13 +110,6 @@ class Trial:
             in_flight=self.lost.total(),
             twice=(self.server.answered - self.stored() - self.lost).total(),
         )
-
-
-def until(holds: Callable[[], bool], within_s: float = 120.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def judged_once(file: Path, n_cases: int) -> Counter[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import Command, Ran
+from tests.command import Command, Ran, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.sqlite import new_sqlite
 
@@ -56,11 +56,6 @@ def judge(
 ) -> Ran:
     there = ("--judge", "judge", "--cases", cases, "--roster", "roster.toml")
     return command("judge", verb, "--method", method, *there, *words)
-
-
-def report(ran: Ran) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(ran.stdout)
-    return outcome
 
 
 def unparsed(*numbers: int) -> Any:

@@ -5,11 +5,10 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.command import Command, Ran, refused
+from tests.command import Command, Ran, refused, report
 from tests.judging_server import EACH_USD, fenced, judging_server
 from tests.sqlite import new_sqlite
 
@@ -38,11 +37,6 @@ def run(command: Command, script: Callable[[str], str], method: str, *words: str
         server.roster(command.folder)
         judge = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
         return command("judge", "run", "--method", method, *judge, "--out", "found.csv", *words)
-
-
-def report(result: Ran) -> dict[str, Any]:
-    outcome: dict[str, Any] = json.loads(result.stdout)
-    return outcome
 
 
 def rows(folder: Path) -> list[dict[str, str]]:

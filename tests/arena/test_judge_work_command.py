@@ -84,7 +84,7 @@ def test_the_first_example_runs_and_writes_nothing(command: Command) -> None:
     pair = "prompt,response_a,response_b\nWhy?,So.,Because it is so.\n"
     (command.folder / "pairs.csv").write_text(pair, encoding="utf-8")
     before = set(command.folder.iterdir())
-    done = command(*examples(command, "judge work")[0])
+    done = command(*examples("judge work")[0])
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Nothing left: 2 read. 2 new replies")
     new = {path.name for path in set(command.folder.iterdir()) - before}

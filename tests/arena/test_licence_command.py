@@ -193,7 +193,7 @@ def test_the_examples_of_the_watch_run(command: Command, licensed: Path) -> None
     (licensed.parent / "cases.csv").write_text(
         (licensed.parent / "cases-verdicts.csv").read_text(encoding="utf-8"), encoding="utf-8"
     )
-    for words in examples(command, "judge drift"):
+    for words in examples("judge drift"):
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, "")
 

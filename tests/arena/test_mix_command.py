@@ -35,7 +35,7 @@ def votes(tmp_path: Path) -> Path:
 
 
 def test_the_examples_run(command: Command, votes: Path) -> None:
-    for words in examples(command, "mix"):
+    for words in examples("mix"):
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, ""), words
 

@@ -31,7 +31,7 @@ def given_files(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["similarity", "judge", "board"])
 def test_the_examples_of_the_help_run(command: Command, tmp_path: Path, name: str) -> None:
     given_files(tmp_path)
-    shown = examples(command, f"probe {name}")
+    shown = examples(f"probe {name}")
     assert len(shown) == 2
     for words in shown:
         result = command(*words)

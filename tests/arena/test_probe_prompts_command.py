@@ -68,7 +68,7 @@ def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path)
         "*, CASE kind WHEN 'k0' THEN 'coding' ELSE 'writing' END AS category"
     ).write_parquet(str(tmp_path / "votes.parquet"))
     results_file(tmp_path, interaction=0)
-    typed = examples(command, "probe prompts")
+    typed = examples("probe prompts")
     assert len(typed) == 3
     for words in typed:
         assert command(*words, "--draws", "19").returncode == 0, words

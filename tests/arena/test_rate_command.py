@@ -28,7 +28,7 @@ def votes_file(folder: Path, text: str = PAIRS) -> str:
 def test_the_examples_of_rate_and_plan_run(command: Command, tmp_path: Path) -> None:
     votes_file(tmp_path)
     for name in ("rate", "plan"):
-        for words in examples(command, name):
+        for words in examples(name):
             result = command(*words)
             assert (result.returncode, result.stderr) == (0, ""), words
     compared = command("rate", "votes.csv", "--compare", "board.json")

@@ -151,5 +151,5 @@ def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
     votes(tmp_path)
     url = arena_with_remarks(tmp_path)
     (tmp_path / url.rpartition("/")[2]).rename(tmp_path / "arena.db")
-    for words in examples(command, "reasons"):
+    for words in examples("reasons"):
         assert command(*words).returncode == 0, words

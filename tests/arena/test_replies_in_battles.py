@@ -48,6 +48,7 @@ def battle(
     return visitor, battle_id, [*answers]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", REPLIES)
 def test_the_record_of_a_battle_says_how_its_answers_ended(
     arena: Served, server: FaultyServer, name: str
@@ -66,6 +67,7 @@ def test_the_record_of_a_battle_says_how_its_answers_ended(
         assert vote.status_code == 409
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_stream_in_an_unusual_shape_is_read_or_fails_by_its_class(
     arena: Served, server: FaultyServer, shape: str
@@ -89,6 +91,7 @@ def test_a_stream_in_an_unusual_shape_is_read_or_fails_by_its_class(
 SECRET = "I am "
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", [text for _, text, _ in MARKED])
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_no_reasoning_reaches_a_voter_or_an_export(
@@ -124,6 +127,7 @@ def test_reasoning_that_is_cut_is_an_empty_answer(
     assert FailureClass.EMPTY in [one.error_class for one in answers]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", [text for text in PLAIN if text.strip()])
 def test_an_answer_that_writes_of_marks_reaches_its_reader(
     arena: Served, server: FaultyServer, text: str

@@ -1,7 +1,6 @@
 """`arena study create --models`: models answer the prompts, once, and people rate the answers."""
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -18,7 +17,7 @@ from arena.store.store import Store
 from arena.store.tables import JudgementRow
 from tests.command import Command, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
-from tests.process import Process
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 MODELS = ("flint", "slate", "chert")
@@ -148,13 +147,6 @@ def test_a_study_that_is_killed_while_models_answer_goes_on_and_pays_nothing_twi
     assert not {text for model, text in again if model == "flint"} & known
     assert f"{len(known):,} known before" in ran.stdout
     assert "has 30 items" in ran.stdout
-
-
-def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def in_journal(folder: Path) -> set[str]:

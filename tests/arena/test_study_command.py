@@ -327,7 +327,7 @@ def test_the_same_seed_gives_the_same_figures(command: Command, arena: Arena) ->
 
 
 def test_the_examples_run(command: Command, arena: Arena) -> None:
-    in_json, table = [command(*words, COLUMNS="160") for words in examples(command, "study judge")]
+    in_json, table = [command(*words, COLUMNS="160") for words in examples("study judge")]
     assert (table.returncode, table.stderr) == (0, "")
     assert "Two people" in table.stdout
     assert "Longest answer" in table.stdout

@@ -54,7 +54,7 @@ def safety(tmp_path: Path) -> Path:
 
 
 def test_the_examples_run(command: Command, votes: Path) -> None:
-    for words in examples(command, "value"):
+    for words in examples("value"):
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, ""), words
     assert (votes.parent / "value.svg").stat().st_size > 0

@@ -144,6 +144,7 @@ def is_revealed(ada: Person) -> None:
     assert {ada.text("#name-a"), ada.text("#name-b")} == {"Name x", "Name y"}
 
 
+@pytest.mark.sampled(2)
 @SCREENS
 def test_a_sentence_typed_after_the_vote_is_in_the_prompt_and_stores_nothing(
     chromium: Browser, arena: Served, screen: dict[str, Any]
@@ -180,6 +181,7 @@ def types_beside(ada: Person, place: str, sentence: str) -> None:
     expect(ada.page.locator("dialog[open]")).to_have_count(0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("screen", "opened"),
     [(DESKTOP, "by key"), (PHONE, "by pointer"), (DESKTOP, "by pointer")],
@@ -271,6 +273,7 @@ def test_a_touch_does_not_open_the_keyboard_over_the_names(
         expect(ada.page.locator("#live")).to_contain_text("A is Name ")
 
 
+@pytest.mark.sampled(2, 1)
 @SCREENS
 def test_a_double_tap_on_a_vote_keeps_the_names(
     chromium: Browser, arena: Served, screen: dict[str, Any]
@@ -288,6 +291,7 @@ def test_a_double_tap_on_a_vote_keeps_the_names(
             assert stored(arena)["battles"][-1] == (ada.battle_id,)
 
 
+@pytest.mark.sampled(2)
 @SCREENS
 def test_new_battle_is_where_no_vote_button_was(
     chromium: Browser, arena: Served, screen: dict[str, Any]
@@ -308,6 +312,7 @@ def test_new_battle_is_where_no_vote_button_was(
             assert beside or below, (new, place)
 
 
+@pytest.mark.sampled(2, 1)
 @SCREENS
 def test_many_taps_and_a_long_press_after_the_vote_press_nothing(
     chromium: Browser, arena: Served, screen: dict[str, Any]
@@ -363,6 +368,7 @@ def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
             expect(ada.prompt).to_have_value("a draft")
 
 
+@pytest.mark.sampled(2)
 @SCREENS
 def test_a_sentence_typed_beside_the_prompt_before_the_vote_is_in_the_prompt(
     chromium: Browser, arena: Served, screen: dict[str, Any]
@@ -379,6 +385,7 @@ def test_a_sentence_typed_beside_the_prompt_before_the_vote_is_in_the_prompt(
         assert ada.page.locator("html[data-state=ready]").count() == 1
 
 
+@pytest.mark.sampled(2, 1)
 @SCREENS
 def test_slow_typing_beside_the_prompt_votes_no_more_than_quick_typing(
     chromium: Browser, arena: Served, screen: dict[str, Any]
@@ -392,6 +399,7 @@ def test_slow_typing_beside_the_prompt_votes_no_more_than_quick_typing(
         assert stored(arena) == before
 
 
+@pytest.mark.sampled(2)
 @SCREENS
 def test_a_pointer_leaves_no_focus_on_a_vote_button(
     chromium: Browser, arena: Served, server: FaultyServer, screen: dict[str, Any]
@@ -418,6 +426,7 @@ def test_a_pointer_leaves_no_focus_on_a_vote_button(
         assert stored(arena) == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("key", "outcome"), list(zip("1234", VOTES, strict=True)))
 def test_digits_vote_on_the_vote_buttons_where_keys_lead(
     chromium: Browser, arena: Served, key: str, outcome: str
@@ -462,6 +471,7 @@ ESCAPE_AT_ONCE = """() => new MutationObserver((_, observer) => {
 """Have the page press Escape as soon as both answers have ended."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("screen", "interval_s"),
     [(PHONE, 0.12), (DESKTOP, 0.3), (PHONE, 0.5)],
@@ -507,6 +517,7 @@ def attempts(served: Served, battle_id: str) -> int:
     return int(read(served, query, battle_id)[0][0])
 
 
+@pytest.mark.sampled(2, 1)
 @SCREENS
 def test_a_double_tap_on_stop_asks_nobody_again(
     chromium: Browser, arena: Served, server: FaultyServer, screen: dict[str, Any]
@@ -549,6 +560,7 @@ def let_react(page: Page, control: str, *, scripts: bool = True) -> None:
     page.locator(control).click(trial=True)
 
 
+@pytest.mark.sampled(3)
 @SCREENS
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
 def test_a_double_tap_in_a_study_rates_no_item_unseen(
@@ -602,6 +614,7 @@ def test_a_key_of_a_study_pressed_twice_or_held_is_one_key(
             page.locator("#next").click()
 
 
+@pytest.mark.sampled(2)
 @SCREENS
 def test_a_sentence_typed_after_a_choice_in_a_study_is_the_comment(
     chromium: Browser, study: Served, screen: dict[str, Any]

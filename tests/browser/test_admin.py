@@ -154,6 +154,7 @@ def test_people_voters_and_a_pasted_roster_on_the_page(
     page.context.close()
 
 
+@pytest.mark.sampled(2, 1)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_model_without_credit_is_marked_as_not_drawn_until_it_answers(
     chromium: Browser, tmp_path: Path, screen: str

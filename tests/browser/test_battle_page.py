@@ -311,6 +311,7 @@ def test_the_page_asks_for_nothing_outside_and_keeps_still(
         assert all(url.startswith((arena.url, "data:", "blob:")) for url in ada.asked)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", ["/", "/leaderboard", "/value", "/votes", "/method", "/nothing"])
 def test_a_script_written_into_a_page_does_not_run(
     chromium: Browser, arena: Served, path: str
@@ -337,6 +338,7 @@ def test_a_script_written_into_a_page_does_not_run(
         assert refused == ["script-src-elem", "inline", True]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
 def test_reading_pages_need_no_script(chromium: Browser, arena: Served, path: str) -> None:
     with person(chromium, arena, java_script_enabled=False) as ada:

@@ -131,6 +131,7 @@ def test_the_arena_s_own_page_does_what_another_page_cannot(
     assert statuses == [201, 200, 200]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", ["/mix", "/api/v1/battles"])
 def test_a_form_of_a_foreign_page_leaves_the_cookie_as_it_was(
     chromium: Browser, arena: Served, other_port: int, path: str

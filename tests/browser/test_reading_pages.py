@@ -217,6 +217,7 @@ def test_every_control_of_a_page_is_clickable_in_its_middle(
             assert covered(ada.page) == []
 
 
+@pytest.mark.sampled(5)
 @ON
 @EVERY_SIZE
 def test_a_model_and_one_line_of_notes_are_on_the_first_screen(
@@ -272,6 +273,7 @@ def test_rows_that_say_nothing_are_not_shown(chromium: Browser, n: int) -> None:
             assert (failed, left) != ("0", "0")
 
 
+@pytest.mark.sampled(5)
 @ON
 @EVERY_SIZE
 def test_head_to_head_cells_are_tinted_and_scroll_beside_the_names(

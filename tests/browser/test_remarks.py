@@ -95,6 +95,7 @@ def test_reasons_confidence_and_intent_are_a_tap_or_a_key_each_and_a_comment_a_l
         assert ada.complaints == []
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("size", [(360, 640), (390, 844), (820, 1180), (1280, 800)], ids=str)
 def test_why_is_on_the_screen_as_a_whole_and_so_is_the_answer(

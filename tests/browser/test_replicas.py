@@ -1,6 +1,5 @@
 """The page before two replicas, which nginx asks in turn, and one of them killed."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from playwright.sync_api import Browser
 from tests.browser.person import person
 from tests.deploy.tools import needs_nginx
 from tests.faulty_server import Behaviour, faulty_server
-from tests.postgresql import new_database
 from tests.replicas import logged, replicas
 from tests.serving import Served, write_roster
 
@@ -17,12 +15,6 @@ pytestmark = [pytest.mark.browser, needs_nginx]
 
 SLOW = Behaviour(text="On and on. " * 25, chunk_size=11, delay_s=0.2)
 QUICK = Behaviour(text="Over at once.")
-
-
-@pytest.fixture
-def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
-    with new_database(postgresql, postgresql_template) as url:
-        yield url
 
 
 @pytest.mark.slow

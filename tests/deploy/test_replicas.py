@@ -12,7 +12,6 @@ import pytest
 
 from tests.deploy.tools import needs_nginx
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
-from tests.postgresql import new_database
 from tests.process import Process
 from tests.replicas import IN_TURN, follow, logged, replicas
 from tests.serving import Visitor, parse_events, write_roster
@@ -31,12 +30,6 @@ FAR = re.compile(r"id: (1\.1\.\d{3}\.\d{3}\.0)").fullmatch
 """A place in a stream at which both sides have a hundred characters and more."""
 SLOW = Behaviour(text=TEXT, chunk_size=10, delay_s=0.05)
 ALIKE = replace(SLOW, text=OTHER)
-
-
-@pytest.fixture
-def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
-    with new_database(postgresql, postgresql_template) as url:
-        yield url
 
 
 @pytest.fixture(scope="module")

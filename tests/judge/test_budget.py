@@ -205,3 +205,8 @@ async def test_a_forecast_counts_no_settled_and_no_journalled_case() -> None:
     sampled = await forecast(some, named("alpaca_eval_sampled"), MemoryJournal(memory), OPTIONS)
     assert sampled.n_calls == 50
     assert sampled.tokens_out == 50
+
+
+def test_a_reply_at_half_price_costs_half() -> None:
+    reply = Reply(text="A", tokens_in=100, tokens_out=10, discount=0.5)
+    assert cost_of(asked("?"), reply, PRICE) == pytest.approx(0.00065)

@@ -106,6 +106,12 @@ def test_an_effect_from_one_case_is_refused() -> None:
         position_effect([(Preference(1.0), Preference(1.0))])
 
 
+def test_the_error_of_two_cases_is_half_of_their_difference() -> None:
+    fair, leaning = (Preference(1.0), Preference(0.0)), (Preference(1.0), Preference(1.0))
+    effect = position_effect([fair, leaning])
+    assert (effect.effect, effect.standard_error) == pytest.approx((0.25, 0.25))
+
+
 def judge_who_leans(
     merit: float, leaning: float, order: Order, rng: np.random.Generator
 ) -> Preference:

@@ -17,10 +17,11 @@ from rating.decide import (
     decided,
     gate,
     lead_of,
+    require_comparable,
     unanswered,
     votes_for_even_models,
 )
-from rating.errors import DataError
+from rating.errors import DataError, NotIdentifiedError
 from rating.variants import POINTS_PER_NAT
 from tests.rating.gated import ASKED, BETWEEN, CANDIDATE, INCUMBENT, Crowd
 from tests.rating.raced import two_models
@@ -172,6 +173,12 @@ def test_all_ties_have_no_interval() -> None:
     result = gate(data, ASKED)
     assert (result.answer, result.difference) == ("cannot tell", None)
     assert "each has won and lost 5" in result.why
+
+
+def test_five_votes_won_and_five_lost_are_enough() -> None:
+    require_comparable(np.array([[0.0, 5.0], [5.0, 0.0]]), (0, 1))
+    with pytest.raises(NotIdentifiedError, match="each has won and lost 5"):
+        require_comparable(np.array([[0.0, 4.0], [5.0, 0.0]]), (0, 1))
 
 
 def test_two_models_whose_own_votes_are_ties_are_linked_by_nothing() -> None:

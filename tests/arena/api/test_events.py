@@ -87,3 +87,8 @@ def test_a_failed_battle_names_the_failed_side_and_no_cause() -> None:
 @given(st.text())
 def test_any_text_can_stand_where_an_event_id_is_expected(text: str) -> None:
     assert isinstance(Position.parse(text), Position)
+
+
+def test_an_id_with_a_number_that_no_answer_reaches_is_none() -> None:
+    assert Position.parse("1.1.999999999.0.0").a == 999_999_999
+    assert Position.parse("1.1.1000000000.0.0") == Position.parse("1.1.x.0.0") == Position()

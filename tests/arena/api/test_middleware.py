@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from arena.api.middleware import Requests
+from arena.api.middleware import POLICY, Requests
 from arena.app import create_app
 from arena.settings import read_settings
 from tests.serving import Served, client_of, quick_arena
@@ -46,6 +46,11 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
             assert answer.headers["content-type"] == "application/problem+json"
             assert "1,048,576 bytes" in answer.json()["detail"]
             assert "content-security-policy" in answer.headers
+
+
+def test_no_script_in_a_page_runs_and_nothing_is_fetched_from_elsewhere() -> None:
+    own = {f"{what}-src 'self'" for what in ("default", "script", "connect")}
+    assert own | {"object-src 'none'", "base-uri 'self'"} < set(POLICY.split("; "))
 
 
 @pytest.mark.parametrize("in_pieces", [False, True])

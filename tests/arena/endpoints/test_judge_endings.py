@@ -74,6 +74,7 @@ async def test_a_reply_that_ended_badly_tells_what_it_cost(
     assert (caught.value.paid.tokens_in, caught.value.paid.tokens_out) == (1000, 20)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_verdict_before_a_bad_end_in_a_batch_is_none(name: str) -> None:
     body = REPLIES[name].whole(verdict=True)
@@ -105,6 +106,7 @@ def test_a_verdict_before_a_bad_end_in_a_batch_of_anthropic_s_is_none(reason: st
     assert (reading == SIDES["A"]) == (reason not in ANTHROPIC)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_verdict_before_a_bad_end_that_was_kept_before_is_none(name: str) -> None:
     if not REPLIES[name].choice and not REPLIES[name].fields:  # an error beside was never kept

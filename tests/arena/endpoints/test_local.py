@@ -171,8 +171,9 @@ async def _stopped(small: LocalModel) -> None:
 
 
 async def test_a_process_that_ends_again_and_again_is_given_up(
-    small: LocalModel, client: Endpoints
+    small: LocalModel, client: Endpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(local, "RESTARTS", 1)
     for _ in range(1 + local.RESTARTS):
         process = _process_of(await small.address(), small)
         process.kill()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,7 +26,6 @@ from arena.store.chain import Took
 from arena.store.store import Store
 from tests.arena.play.test_live import ADA, BOB, LONG, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer
-from tests.postgresql import new_database
 
 __all__ = ["server"]
 
@@ -36,12 +35,6 @@ RULES = Rules(
 SLOW = Behaviour(text=LONG, chunk_size=20, delay_s=0.02)
 QUICK = Behaviour(text=LONG)
 ENDLESS = Behaviour(text=LONG, fault=Fault.IDLE, fault_after=200)
-
-
-@pytest.fixture
-def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
-    with new_database(postgresql, postgresql_template) as url:
-        yield url
 
 
 @asynccontextmanager

@@ -142,7 +142,7 @@ def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(
 
 @pytest.mark.slow
 def test_the_examples_of_simulate_run(tmp_path: Path, command: Command) -> None:
-    lines = examples(command, "simulate")
+    lines = examples("simulate")
     assert len(lines) == 2
     for line in lines:
         assert command(*line).returncode == 0, line

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +29,7 @@ from arena.store.tables import VoteBlockRow
 from arena.store.verify import verify
 from rating.tables.coding import microseconds
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
+from tests.process import FORKS
 from tests.sqlite import new_sqlite
 
 RETIRED = Model(id="chalk", name="Chalk", endpoint="pocket://x", model="chalk")
@@ -208,7 +208,7 @@ def test_who_is_killed_in_the_middle_of_a_transaction_leaves_counts_that_hold(
     voted.open_battle(new_battle("late"))
     ends = {A1: complete(), B1: complete()}
     voted.close_answers("late", BattleState.READY, ends, message=None, now=NOW)
-    dying = get_context("spawn").Process(target=die_in_the_middle, args=(database_url, of))
+    dying = FORKS.Process(target=die_in_the_middle, args=(database_url, of))
     dying.start()
     dying.join(60)
     assert dying.exitcode == -signal.SIGKILL

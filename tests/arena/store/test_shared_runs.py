@@ -2,11 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-
-import pytest
 
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
@@ -15,16 +12,8 @@ from judge.case import Case, Message, Reply, Request
 from judge.methods import method as named
 from judge.runs import run
 from judge.verdict import Run
-from tests.postgresql import new_database
 
 CASES = [Case((Message("user", f"{n}?"),), f"{n}.", "No.") for n in range(20)]
-
-
-@pytest.fixture
-def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
-    """PostgreSQL only: two leases on one SQLite file need two processes."""
-    with new_database(postgresql, postgresql_template) as url:
-        yield url
 
 
 async def work(store: Store, asked: Counter[Request], begins: asyncio.Barrier) -> Run:

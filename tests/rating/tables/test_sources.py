@@ -21,6 +21,7 @@ from rating.errors import DataError
 from rating.tables.coding import LoggedVotes, coded_list, microseconds
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes, read_votes
+from rating.tables.vote_filter import REPLACED
 from tests.arena.boards.log import linked, vote
 from tests.rating.tables.sources import (
     PLAIN,
@@ -247,5 +248,6 @@ def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everythin
     for reading in readings:
         ours, read = count_votes(columns_of, reading), read_votes(path, reading)
         assert (ours.data_hash, counted(ours)) == (read.data_hash, counted(read))
+    assert count_votes(columns_of, readings[1]).dropped[REPLACED] == 1
     with pytest.raises(DataError, match="The log holds no styles"):
         count_votes(columns_of, Reading(style=("length",)))

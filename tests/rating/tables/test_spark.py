@@ -166,6 +166,7 @@ def test_names_may_hold_anything(in_spark: InSpark) -> None:
     assert sum(sums) == theirs.data.n_voters
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "changes",
     [
@@ -212,6 +213,7 @@ def test_pairs_with_counts_are_the_votes_that_they_count(in_spark: InSpark) -> N
     assert read_votes(in_spark(votes)).data_hash == read_votes(votes).data_hash
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("reading", "words"),
     [
