@@ -84,7 +84,7 @@ def place_labels(
     """Find a place for the label of each point, as near to it as there is one.
 
     No label meets another or a point, and none leaves the frame; one for which there is no room
-    has no place. Those that can stand beside their points come first, each from the top.
+    has no place. Labels that fit next to their points come first, each from the top.
 
     Parameters
     ----------

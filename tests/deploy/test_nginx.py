@@ -141,7 +141,7 @@ USERS = (
 
 @needs_nginx
 def test_no_visitor_tells_the_app_by_a_header_who_has_logged_in(tmp_path: Path) -> None:
-    named = re.findall(r"such as `([A-Za-z-]+)`", read("../docs/guides/run.md"))
+    named = re.findall(r"such as `([A-Za-z-]+)`", read("../docs/reference/settings.md"))
     assert set(USERS) & set(named), "the example of the documents is one of them"
     with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
         headers: Mapping[str, str] = ada.get("/", headers=dict.fromkeys(USERS, "admin")).json()
