@@ -51,7 +51,7 @@ def texts(root: Path) -> Iterator[tuple[str, str, str]]:
     """Give each text with its source and place."""
     with (root / "arena/locale/de.po").open("rb") as file:
         for message in read_po(file):
-            ids = message.id if isinstance(message.id, tuple) else (message.id,)
+            ids = [message.id] if isinstance(message.id, str) else message.id
             yield from (("pages", "arena/locale/de.po", text) for text in ids)
     packages = ("arena", "judge", "rating")
     for path in sorted(path for one in packages for path in root.glob(f"{one}/**/*.py")):

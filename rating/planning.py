@@ -42,7 +42,7 @@ class NeighbourGap:
     more_votes_pair : int or None
         The same for the pair by itself, without regard to the other pairs.
     effective : float
-        Effective number of voters, or prompts, of the gap; NaN without clusters.
+        Effective voters, or prompts, behind the gap; NaN without clusters.
     """
 
     ahead: int
