@@ -251,7 +251,7 @@ def _beside(parts: Parts) -> Iterator[Coroutine[None, None, None]]:
 
 
 def _unknown(not_found: ASGIApp) -> ASGIApp:
-    """Answer for an address that no route knows, to whoever may ask for a page."""
+    """Answer for an address that no route knows."""
 
     async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
         await Access()(Request(scope))

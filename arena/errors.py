@@ -10,7 +10,7 @@
     │   └── BrokenRecordError   ... because its votes are not as they were recorded
     ├── UnknownPersonError      the arena knows nobody of this name or id
     ├── ProviderError           a provider of OpenID Connect let nobody in
-    ├── RoomError               whoever runs the arena asked for what cannot be done
+    ├── RoomError               an operator's request cannot be carried out
     ├── EndpointError           a model did not answer (carries a FailureClass)
     └── PlayError               the visitor asked for something that cannot be done
         ├── BadPromptError      empty, too long, or not in the recordings
@@ -78,7 +78,7 @@ class ProviderError(ArenaError):
 
 
 class RoomError(ArenaError):
-    """Whoever runs the arena asked for what cannot be done; says so in a `Sentence`."""
+    """A request of the operator cannot be carried out; the message is a `Sentence`."""
 
 
 class EndpointError(ArenaError):
@@ -175,7 +175,7 @@ class UnknownStudyError(PlayError):
     """No such study, or no such item of the one who asks."""
 
     def __init__(self) -> None:
-        super().__init__(Sentence("There is no such study, or nothing of it waits for you here."))
+        super().__init__(Sentence("There is no such study, or it has no item for you."))
 
 
 class RatingRefusedError(PlayError):
@@ -241,7 +241,7 @@ CHOICE_WORDS = {
 }
 """A choice in words, as the second half of a sentence."""
 
-ERASED = Sentence("The words of this battle were erased. Start a new battle.")
+ERASED = Sentence("The texts of this battle were deleted. Start a new battle.")
 """Why a battle without words takes neither a vote nor a turn."""
 
 EXPIRED = Sentence(

@@ -77,7 +77,7 @@ FIRST_S = 2.0
 
 
 class EndpointJudge:
-    """Asks one model, once. The request's parameters stand before the model's own decoding.
+    """Sends requests to one model. Parameters of a request override the model's decoding.
 
     A parameter that the endpoint refuses is omitted from the same request, and of all later ones.
     """
@@ -158,14 +158,14 @@ class EndpointJudge:
 
 
 def filtered(error: EndpointError) -> Reply | None:
-    """Give the reply that a request refused by a filter comes to; None of any other failure."""
+    """Return the reply for a request that a filter refused; None for any other failure."""
     if error.failure is not FailureClass.CONTENT_FILTER:
         return None
     return Reply(text="", finish_reason=FILTERED)
 
 
 def as_call_error(error: EndpointError) -> errors.CallError:
-    """Give what went wrong at an endpoint as a judge takes it."""
+    """Convert an error of an endpoint into one of a judge's call."""
     failure, end = AS_CALL[error.failure], error.counted
     paid = None
     if end is not None and (end.tokens_in, end.tokens_out) != (None, None):
@@ -174,7 +174,7 @@ def as_call_error(error: EndpointError) -> errors.CallError:
 
 
 def reply_of(completion: Completion) -> Reply:
-    """Give an endpoint's answer as a judge's reply."""
+    """Convert an endpoint's answer into a judge's reply."""
     tokens, end = completion.logprobs, completion.finished
     return Reply(
         text=completion.text,
@@ -205,7 +205,7 @@ def _token(token: TokenLogprob) -> TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """A model where it answers.
+    """A model with its endpoint.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ def endpoint(
     without: Sequence[str] = (),
     **decoding: object,
 ) -> ModelEndpoint:
-    """Name a model at any server that speaks OpenAI's format.
+    """Return a model at a server with OpenAI's API.
 
     Parameters
     ----------
@@ -283,11 +283,11 @@ def endpoint(
     api_key : str, optional
         Sent as a bearer token, unless a header is named; take it from the environment.
     price : judge.Price, optional
-        What it charges: a budget of a run needs it.
+        Its price, which the budget of a run needs.
     name : str, optional
         What the judge is called in verdicts: its model's name if not given.
     judging : judge.Profile
-        What the endpoint takes, and how the model is to think.
+        Parameters that the endpoint accepts, and reasoning settings.
     api_key_header : str, optional
         Header that takes the bare key, such as ``api-key`` or ``x-api-key``.
     without : sequence of str
@@ -311,12 +311,12 @@ def endpoint(
 
 
 def journal(place: str) -> _DatabaseJournal:
-    """Name the journal: a file such as ``runs.db``, or the URL of a database."""
+    """Return the journal in a file such as ``runs.db``, or in the database of a URL."""
     return _DatabaseJournal(place if "://" in place else f"sqlite:///{place}")
 
 
 def journal_of(store: Store, judge: str, price: Price | None) -> StoredJournal:
-    """Open the journal of a judge in a database that is open."""
+    """Return the journal of a judge in an open database."""
     return StoredJournal(store, judge, price, partial(datetime.now, UTC), as_it_ended)
 
 
@@ -331,7 +331,7 @@ def as_it_ended(reply: Reply) -> Reply:
 
 
 def revision_of(model: Model) -> str:
-    """Name what answers: the model and its decoding.
+    """Return the revision of a judge: the model and its decoding.
 
     Neither its address nor its id in a roster: replicas have one journal.
 
@@ -355,18 +355,18 @@ def revision_of(model: Model) -> str:
 
 
 def former_revision_of(model: Model) -> str:
-    """Name what answers as journals did while its address was part of it."""
+    """Return the revision as in earlier journals, where it included the address."""
     return f"{model.id}@{fingerprint(model)[:16]}"
 
 
 def terms_of(model: Model, journal: Journal) -> Terms:
-    """Give what is known of a model's endpoint; what is learnt is kept beside the journal."""
+    """Return the known properties of a model's endpoint; new ones are stored with the journal."""
     endpoint = known_as(model)
     return Terms(model.judging, journal.lessons(endpoint), partial(journal.learn, endpoint))
 
 
 def tagger_of(model: Model) -> Tagger:
-    """Name a model as a tagger: another endpoint, template or reader is another version.
+    """Return a model as a tagger: another endpoint, template or parser is another version.
 
     Raises
     ------
@@ -394,5 +394,5 @@ def battle_cases(store: Store) -> list[NamedCase]:
 
 
 def battle_responses(store: Store) -> list[NamedCase]:
-    """Give each answer of the battles that `battle_cases` gives."""
+    """Return the answers of the battles of `battle_cases`."""
     return list(each_response(battle_cases(store)))

@@ -337,7 +337,7 @@ def contest(
 def _benched(
     item: Item, turn: int, models: tuple[str, ...], texts_a: Turns, texts_b: Turns | None
 ) -> Benched:
-    """Make the case of a turn: what each side said before stands beside the user's turns."""
+    """Make the case of a turn, with each side's earlier answers and the user's turns."""
     prompt = (*item.prompt, *(Message("user", text) for text in item.further[:turn]))
     references = item.references[: turn + 1] if turn < len(item.references) else ()
     case = Case(

@@ -46,7 +46,7 @@ _ASCII_TO, _ACCENTED_TO, _ALPHABET_TO = 0x80, 0x250, 0x2E80
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a model charges, as read on a date.
+    """Price of a model on a date.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Price:
     date : datetime.date
         Day on which the price was read.
     reasoning : float or None
-        Of tokens of thoughts; None where they cost what others of the output do.
+        Price of reasoning tokens; None if they cost the same as other output.
     """
 
     input: float

@@ -71,7 +71,7 @@ FEWEST_SEEN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What the roster says of a model as a judge.
+    """Settings of a model as a judge, from the roster.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Profile:
     batch_discount : float
         Share that a batch takes off the price, such as 0.5.
     revision : str
-        Tells apart what goes by one name with the same decoding, such as another quantisation.
+        Distinguishes models of one name and decoding, such as another quantisation.
     group : str
         Name by which ``--judge`` means all models of the group.
     """
@@ -150,7 +150,7 @@ PLAIN = Profile()
 class Lessons(dict[str, str]):
     """What an endpoint has taught: its own sentence by the parameter that it refused.
 
-    Whoever asks the endpoint leaves these parameters out; of judges, `THINKS` is one, too.
+    The client omits these parameters; for judges, `THINKS` is one of them.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ class Options:
     limits : RateLimits
         What the endpoint allows.
     terms : Terms or None
-        What is known of the endpoint, and shared with whoever asks it; None knows nothing.
+        Known properties of the endpoint, shared between its callers; None for none.
     """
 
     judge: str
@@ -687,7 +687,7 @@ def nonce(seed: str, *parts: str) -> str:
     call has another one, and a rerun has the same, so that its journal key is the same.
 
     It is unpredictable to who wrote a response, twice over. The seed is drawn at random by
-    whoever runs the judge and shown to nobody; and the case's content includes the response
+    the operator of the judge and shown to nobody; and the case's content includes the response
     itself and the one it is set against, so that even with the seed in hand a response that
     contains its own nonce would have to be searched for among 2**64.
 

@@ -42,7 +42,7 @@ class Message:
     Attributes
     ----------
     images : tuple of str
-        What stands beside the text: ``data:`` URLs, or addresses by https.
+        Images with the text: ``data:`` URLs, or https addresses.
     """
 
     role: Literal["system", "user", "assistant"]

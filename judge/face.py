@@ -103,7 +103,7 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeRun:
-    """What came of a run.
+    """Result of a run.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class JudgeRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyOfJudges:
-    """A study of one judge or several beside people.
+    """A study of one or more judges, compared with people.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class StudyOfJudges:
 
 
 def read_cases(*sources: Source, single: bool = False) -> list[NamedCase]:
-    """Read cases: pairs, or several sources of outputs of which the first meets the rest.
+    """Read cases: pairs, or several sources of outputs, the first compared with the others.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def run(
     again: Again | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> JudgeRun:
-    """Let a judge work through cases; what the journal holds is not asked again.
+    """Judge cases; stored replies are not requested again.
 
     Parameters
     ----------

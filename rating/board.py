@@ -44,7 +44,7 @@ _ON_LOG_SCALE = ("nu", "theta")
 
 
 def rate(votes: Votes | Comparisons, options: RateOptions | None = None) -> Report:
-    """Rate every model, and state how sure that is.
+    """Rate every model, with intervals and ranks.
 
     Raises
     ------
@@ -261,22 +261,22 @@ def _warnings(
     rare = few_points(data)
     if rare and not _profiled(voters is None and not sampled, options):
         yield Sentence(
-            "Fewer than %(n)s points won, or lost, by %(names)s (a win 1, a tie 1/2): those "
-            "intervals are rough.",
+            "Fewer than %(n)s wins or losses (a tie counts 1/2) for %(names)s: their intervals "
+            "are rough.",
             n=FEW_POINTS,
             names=named(rare),
         )
     unbounded = [row.model for row in rows if math.isinf(row.lower) or math.isinf(row.upper)]
     if unbounded:
         yield Sentence(
-            "The interval has no finite end for %(names)s: null stands for it.",
+            "The interval has no finite end for %(names)s: it is given as null.",
             names=named(unbounded),
         )
     unknown = [row.model for row in rows if math.isnan(row.lower) and not math.isnan(row.se)]
     if unknown and options.interval == "sandwich":
         yield Sentence(
-            "No interval is given for %(names)s: next to nothing but one voter, or one prompt, "
-            "stands behind it.",
+            "No interval is given for %(names)s: nearly all of the information comes from one "
+            "voter or one prompt.",
             names=named(unknown),
         )
     if worst is not None and worst > QUASI_WORST:
@@ -286,12 +286,12 @@ def _warnings(
 def _on_too_few(who: str, models: int) -> Sentence:
     if who.startswith("One "):
         return Sentence(
-            "%(who)s is too few to bound the ranks of %(models)s models: none is ruled out.",
+            "%(who)s is too few to bound the ranks of %(models)s models: no rank is excluded.",
             who=who,
             models=models,
         )
     return Sentence(
-        "%(who)s are too few to bound the ranks of %(models)s models: none is ruled out.",
+        "%(who)s are too few to bound the ranks of %(models)s models: no rank is excluded.",
         who=who,
         models=models,
     )
@@ -309,9 +309,9 @@ def _on_clusters(
         )
     elif voters is not None and options.claims == "these-voters":
         yield (
-            f"Intervals and ranks are for these {voters.n_clusters} voters alone: how they would "
-            "rate with endless votes, each with the same share of them. Of other people they say "
-            "nothing."
+            f"Intervals and ranks are for these {voters.n_clusters} voters alone: how they "
+            "would rate with endless votes, each with the same share of them. They do not hold "
+            "for other people."
         )
     elif not clustered:
         cast = f"though a sample of them is of {sampled} voters"

@@ -343,7 +343,7 @@ class Parts(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Votes:
-    """Votes as they were read: those that count, and what became of the others.
+    """Votes as read: the counted ones, and the numbers of excluded ones.
 
     Attributes
     ----------
@@ -356,7 +356,7 @@ class Votes:
     dropped : mapping of str to int
         Votes excluded, by reason.
     style_sd : mapping of str to float
-        By how much one unit of each style was divided: its standard deviation, or 1.
+        Divisor of each style: its standard deviation, or 1.
     data_hash : str
         SHA-256 of the sorted cells, names among them: the same votes have the same hash
         whatever the file and the order of its rows.

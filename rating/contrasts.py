@@ -65,14 +65,14 @@ CONTRASTS_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrasts:
-    """What votes say of m contrasts, in nats.
+    """Estimates of m contrasts, in nats.
 
     Attributes
     ----------
     value : ndarray of shape (m,)
     variance, df : ndarray of shape (m,)
-        Of the value, and how well that variance is known; infinite for votes taken as
-        independent, 0 where nothing can be said.
+        Variance of the value, and its degrees of freedom: infinite for independent votes, 0 if
+        the variance is not estimated.
     by_clusters : ndarray of shape (m,)
         Variance without the random-effects model: what omitting clusters shows by itself.
     independent : ndarray of shape (m,)
@@ -81,8 +81,8 @@ class Contrasts:
         Variance, and its degrees of freedom, if only votes on one prompt depended on each other;
         as ``independent`` where prompts are not used beside voters.
     effective : ndarray of shape (m,)
-        Effective clusters behind the contrast, ``(sum_c h_c)^2 / sum_c h_c^2`` with ``h_c`` the
-        share of cluster c in its information; of two kinds the smaller; NaN without clusters.
+        Effective number of clusters of the contrast, ``(sum_c h_c)^2 / sum_c h_c^2`` with ``h_c``
+        the share of cluster c in its information; the smaller of both kinds; NaN without clusters.
     """
 
     value: Floats
@@ -278,7 +278,7 @@ def _voter_totals(fit: Fit, whole: Comparisons, parts: Parts) -> Sums:
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What is needed to judge any contrast of a fit.
+    """Quantities for inference about any contrast of a fit.
 
     Attributes
     ----------
@@ -505,7 +505,7 @@ def infer(
     rng: np.random.Generator | None = None,
     parts: Parts | None = None,
 ) -> Inference:
-    """Estimate what is needed to judge any contrast.
+    """Estimate the quantities for inference about any contrast.
 
     Parameters
     ----------
@@ -594,7 +594,7 @@ _MAX_STEPS = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileIntervals:
-    """Where the profile likelihood falls below the level asked for.
+    """Profile-likelihood intervals.
 
     Attributes
     ----------
@@ -875,11 +875,11 @@ def usable(
 def _on_one(kind: Cluster, percent: int) -> Sentence:
     if kind == "voter":
         return Sentence(
-            "One voter has %(percent)s%% of the votes: the intervals speak for that voter alone.",
+            "One voter has %(percent)s%% of the votes: the intervals hold for that voter alone.",
             percent=percent,
         )
     return Sentence(
-        "One prompt has %(percent)s%% of the votes: the intervals speak for that prompt alone.",
+        "One prompt has %(percent)s%% of the votes: the intervals hold for that prompt alone.",
         percent=percent,
     )
 
@@ -962,7 +962,7 @@ def _with_profiles(spread: Spread, fit: Fit, data: Comparisons, options: RateOpt
     low, high = spread.low.copy(), spread.high.copy()
     low[at], high[at] = ends.low, ends.high
     warning = Sentence(
-        "Intervals by profile likelihood, for they won or lost too rarely: %(names)s.",
+        "Intervals by profile likelihood, because these models won or lost too rarely: %(names)s.",
         names=named(rare),
     )
     return replace(spread, low=low, high=high, warnings=(*spread.warnings, warning))
@@ -1024,8 +1024,8 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
     if few:
         who = Sentence("%(a)s and %(b)s", a=few[0], b=few[1]) if len(few) == 2 else few[0]
         yield Sentence(
-            "%(who)s are few for %(models)s models: a rank is ruled out only where a pair of "
-            "models by itself leaves next to no doubt.",
+            "%(who)s are few for %(models)s models: a rank is excluded only where two models "
+            "differ beyond nearly any doubt.",
             who=who,
             models=len(models),
         )
@@ -1045,13 +1045,13 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
     seen = inference.prompt_effect
     if seen is not None and seen.value > 1 + 2 * seen.error:
         yield Sentence(
-            "Votes on one prompt are alike: that makes the variance %(times)s times as large, "
-            "which the intervals allow for.",
+            "Votes on one prompt are correlated: the variance is %(times)s times as large, and "
+            "the intervals include this.",
             times=float(seen.value),
         )
     if inference.between is not None and inference.data.n_prompts < FEW_PROMPTS:
         yield Sentence(
-            "%(n)s prompts say little of others like them: the intervals are rough.",
+            "%(n)s prompts are few to generalise to others: the intervals are rough.",
             n=inference.data.n_prompts,
         )
 
@@ -1066,7 +1066,7 @@ def on_ties(data: Comparisons) -> Iterator[str]:
     group = decided_groups(data)
     apart = np.flatnonzero(group != np.bincount(group).argmax())
     if len(apart) == len(group) - 1:
-        yield Sentence("Every vote is a tie: the intervals are what the model implies.")
+        yield Sentence("Every vote is a tie: the intervals use the variance of the model.")
     elif apart.size:
         names = [data.models[i] for i in apart]
         yield Sentence(

@@ -525,7 +525,7 @@ _MAX_ROUNDS = 40
 
 @one_thread
 def hessian_covariance(fit: Fit) -> Floats:
-    """Return the inverse information: right when the model is, too wide under half-win ties.
+    """Return the inverse information: valid if the model is, too wide under half-win ties.
 
     Returns
     -------
@@ -551,7 +551,7 @@ def hessian_covariance(fit: Fit) -> Floats:
 
 @one_thread
 def sandwich_covariance(fit: Fit, data: Comparisons) -> Floats:
-    """Estimate the covariance when every vote is independent of the others.
+    """Estimate the sandwich covariance for independent votes.
 
     ``H^- G H^-`` with ``G = sum_i weight_i^2 s_i s_i'``, s the gradient of one
     vote's negative log-likelihood, plus `_bare_tie_meat`.

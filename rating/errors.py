@@ -11,7 +11,7 @@
 
 
 class RatingError(Exception):
-    """Any of them; its text is for people."""
+    """Base class of the errors; the message is for users."""
 
 
 class DataError(RatingError, ValueError):

@@ -75,7 +75,7 @@ class FactorReport:
     factors : mapping of str to tuple of FactorLevel
         The best level first.
     sums : mapping of str to float
-        Of each system what its parts add up to: points, with the mean of the board.
+        For each system the sum of its parts, in points with the mean of the board.
     systems : Report or None
         The same votes rated without factors, a strength for each system; None where they identify
         no such ratings.

@@ -37,7 +37,7 @@ from rating.typing import Floats
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter beside the strengths.
+    """A parameter other than the strengths.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Fit:
     ties : {"half", "davidson", "rao-kupper", "grounded"}
     order_effect : bool
     n_votes : int
-        Votes behind the fit.
+        Number of votes.
     log_likelihood : float
         Weighted log-likelihood in nats, without the penalty; under half wins
         a tie contributes the mean of the logs of both sides' probabilities.

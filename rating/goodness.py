@@ -69,14 +69,14 @@ class GoodnessOfFit:
 
 @dataclass(frozen=True, slots=True)
 class MisfitTest:
-    """All pairs together, against votes that the fit describes.
+    """Goodness-of-fit test over all pairs.
 
     Attributes
     ----------
     p : float
         Probability of residuals as large, or larger.
     n_far : float
-        Pairs that such votes put beyond ``far``, on average.
+        Expected number of pairs beyond ``far`` under the fit.
     """
 
     p: float
@@ -84,7 +84,7 @@ class MisfitTest:
 
 
 def goodness_of_fit(fit: Fit, data: Comparisons) -> GoodnessOfFit:
-    """Compare the outcomes of every pair, both sides together, with those expected.
+    """Compare observed and expected outcomes of every pair.
 
     ``pearson = sum (observed - expected)^2 / expected`` and
     ``g2 = 2 sum observed log(observed / expected)`` over the outcomes that the
@@ -142,7 +142,7 @@ def misfit_test(
     far: float = 2.0,
     draws: int = DRAWS,
 ) -> MisfitTest:
-    """Ask whether the residuals of all pairs are those of votes that the fit describes.
+    """Test goodness of fit over all pairs.
 
     The statistic is the sum of the fourth powers of the residuals: it sees a
     single pair that is far off nearly as well as the largest of them would,

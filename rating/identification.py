@@ -16,15 +16,15 @@ Groups = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Connectivity:
-    """How the models hang together.
+    """Connectivity of the comparison graph.
 
     Attributes
     ----------
     connected : tuple of tuple of str
-        Groups joined by any votes; strengths in two of them share no scale.
+        Connected components; strengths in different ones have no common scale.
     strong : tuple of tuple of str
-        Groups in which everyone scored, directly or through others, against
-        everyone. Each lies in one of ``connected``. Largest first, as above.
+        Strongly connected components: every model scored, directly or through
+        others, against every other. Each is in one of ``connected``. Largest first, as above.
     unbeaten, winless : tuple of tuple of str
         The strong groups that never lost, or never won, so much as half a
         point against the rest of their connected group.
@@ -56,16 +56,16 @@ class Connectivity:
                 groups=_joined(self.connected),
             )
         return Sentence(
-            "Never scored against by the rest: %(unbeaten)s. Never scored against the rest: "
-            "%(winless)s. Their strengths have no finite value: collect votes until both sides of "
-            "the gap have scored, or rate with a ridge.",
+            "The other models never won or tied against: %(unbeaten)s. Never won or tied "
+            "against the others: %(winless)s. Their strengths have no finite value: collect "
+            "votes until both groups have scored, or rate with a ridge.",
             unbeaten=_joined(self.unbeaten),
             winless=_joined(self.winless),
         )
 
 
 def connectivity(data: Comparisons) -> Connectivity:
-    """Find the groups of models that the votes tie together.
+    """Find the connected and strongly connected components of the comparison graph.
 
     A model scores against another by a win or a tie. All strengths are finite
     if and only if, however the models are split in two, each part scored

@@ -46,7 +46,7 @@ class Removal:
     moved : ndarray of shape (n,)
         How far the lead moves without each, negative.
     whole : Comparisons
-        All votes, whoever cast them.
+        All votes.
     rest : callable
         From some of ``order`` to the votes that remain.
     """
@@ -160,7 +160,7 @@ AT_MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Some votes of one kind: ``times`` of those with this outcome between these sides."""
+    """Votes of one kind: ``times`` votes with this outcome between these sides."""
 
     model_a: str
     model_b: str
@@ -170,12 +170,12 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """What it takes for two models to change places.
+    """Fewest votes, voters or prompts whose removal exchanges two models.
 
     Attributes
     ----------
     above, below : str
-        The pair, as it stands.
+        The pair, in the estimated order.
     unit : {"vote", "voter", "prompt"}
     gap : float
         Lead of the first model, nats.
@@ -227,7 +227,7 @@ def fewest_to_flip(
     pairs: Iterable[tuple[str, str]] | None = None,
     at_most: int = AT_MOST,
 ) -> tuple[Flip, ...]:
-    """Find how few votes, voters or prompts hold one model above another.
+    """Find the fewest votes, voters or prompts whose removal exchanges two models.
 
     The lead of i over j moves, without a vote of residual ``y - p`` and
     direction x, by about minus its influence::

@@ -1061,14 +1061,14 @@ class ScoredCells:
 
 @dataclass(frozen=True, slots=True)
 class Deviance:
-    """Twice the log-likelihood that a fit lacks.
+    """Deviance: twice the difference to the log-likelihood of the saturated model.
 
     Attributes
     ----------
     value : float
         Weighted, in nats.
     df : int
-        Free cells of the ordered pairs that met, less the free parameters.
+        Free cells of the observed ordered pairs, minus the free parameters.
     """
 
     value: float

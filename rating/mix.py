@@ -47,7 +47,7 @@ REPEATED = 5.0
 
 @dataclass(frozen=True, slots=True)
 class PooledRating(ModelRating):
-    """One model's line on the board of a category.
+    """Rating of one model in a category.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Pooling:
 
 @dataclass(frozen=True, slots=True)
 class PooledBoards:
-    """Boards of categories that borrow from each other.
+    """Partially pooled ratings by category.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def _is_nested(data: Comparisons, options: RateOptions) -> bool:
 
 
 def rate_pooled(groups: Mapping[str, Votes], options: RateOptions) -> PooledBoards:
-    """Rate every model in every category, borrowing from the other categories.
+    """Rate every model in every category, with partial pooling.
 
     See `rating.pooling` for the likelihood. A single category has nothing to borrow: its
     board is that of `rating.rate`.
@@ -432,7 +432,7 @@ class Mix:
     shares : mapping of str to float
         Positive; they sum to one.
     prompts : int or None
-        How many prompts of one's own the shares were counted from; None where they were given.
+        Number of prompts from which the shares were counted; None if they were given.
     """
 
     shares: Mapping[str, float]
@@ -509,7 +509,7 @@ class RankReach:
 
 @dataclass(frozen=True, slots=True)
 class MixBoard:
-    """A board of one's own mix.
+    """Ratings reweighted to a prompt mix.
 
     Attributes
     ----------
@@ -555,7 +555,7 @@ def rate_mix(
     kappas: Sequence[float] = KAPPAS,
     reweighted: bool = False,
 ) -> MixBoard:
-    """Rate every model on one's own mix of categories.
+    """Rate every model on a mix of categories.
 
     The strengths are ``sum_c q_c theta_c``, those of the pooled categories: log-odds averaged over
     the mix. Preferences are averaged as probabilities, prompts of a category and, where the mix
@@ -655,8 +655,8 @@ def whole_of(groups: Mapping[str, Votes], pooled: PooledFit) -> Votes:
 def _mix_warnings(effective: float) -> Iterator[str]:
     if effective < FEW:
         yield counted(
-            "Effectively %(n)s vote stands behind this mix: under %(few)s it is only a hint.",
-            "Effectively %(n)s votes stand behind this mix: under %(few)s it is only a hint.",
+            "This mix has %(n)s effective vote: under %(few)s, the result is only a hint.",
+            "This mix has %(n)s effective votes: under %(few)s, the result is only a hint.",
             round(effective),
             few=round(FEW),
         )

@@ -63,7 +63,7 @@ class NeighbourGap:
 def votes_to_separate(
     lead: float, *, power: float = 0.8, level: float = 0.95, tie_rate: float = 0.0
 ) -> int:
-    """Return the head-to-head votes that show a lead with this power.
+    """Return the number of head-to-head votes that show a lead with this power.
 
     A two-sided test of a fair coin at ``1 - level``, with
     ``p = 1 / (1 + 10 ** (-lead / 400))``, needs, rounded up::
@@ -115,7 +115,7 @@ def votes_to_separate(
 def neighbour_gaps(
     inference: Inference, *, level: float = 0.95, rng: np.random.Generator | None = None
 ) -> tuple[NeighbourGap, ...]:
-    """Plan for each pair of neighbours how many more votes separate it with a power of 0.8.
+    """Estimate how many more votes separate each pair of neighbours with power 0.8.
 
     With n votes so far, ``n ((half + z(0.8) se) / gap)^2`` in all, where half is what the
     difference must exceed: for the board's claim with all other pairs

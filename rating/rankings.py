@@ -39,17 +39,17 @@ Order = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rankings:
-    """Rankings of some of the models each.
+    """Rankings of subsets of the models.
 
     Attributes
     ----------
     models : tuple of str
     orders : tuple of tuple of tuple of int
-        Of each ranking, positions in ``models``, the best first; those of one place are tied.
+        Each ranking as indices of ``models``, best first; a tuple holds tied models.
     voter : ndarray of shape (n_rankings,), int64, or None
-        Who ranked; None where that is not known, and each counts as another person's.
+        Index of the voter; None if not known, and each ranking counts as another person's.
     prompt : ndarray of shape (n_rankings,), int64, or None
-        What was answered; None where that is not known.
+        Index of the prompt; None if not known.
     """
 
     models: tuple[str, ...]
@@ -159,10 +159,9 @@ class RankedModel:
     strength : float
         Nats, summing to zero.
     rank_low, rank_high : int or None
-        Best and worst rank that the rankings allow, for all models at once; None where they
-        rule out none.
+        Simultaneous rank interval; None if no rank is excluded.
     rankings, first : int
-        Rankings that it stands in, and those in which nobody stands before it.
+        Rankings that include the model, and those that place no model before it.
     """
 
     model: str
@@ -187,14 +186,13 @@ class RankedReport:
     models : tuple of RankedModel
         Highest first.
     ties : mapping of int to float
-        By how many are tied, how likely that is against equally strong ones that are not: 0 is
-        never.
+        Tie parameter by number of tied models; 0 if there are no such ties.
     voters, prompts : int or None
         None where they are not known.
     df : float
-        Degrees of freedom of the intervals, of the model that has fewest.
+        Smallest degrees of freedom of the intervals.
     log_loss : float
-        Nats a ranking.
+        Nats per ranking.
     warnings : tuple of str
     """
 
@@ -246,7 +244,7 @@ _ONE_PROMPT = "All rankings are of one prompt: the intervals do not cover other 
 def rate_rankings(
     rankings: Rankings, *, level: float = 0.95, rng: np.random.Generator | None = None
 ) -> RankedReport:
-    """Rate models by rankings of two or more, with intervals clustered by voter and prompt.
+    """Rate models from rankings, with intervals clustered by voter and prompt.
 
     Of those who are left, the set C is put before the rest with a probability proportional to
     ``d_|C| exp(mean of the strengths in C)``, ``d_1 = 1``: the Davidson-Luce model, which is

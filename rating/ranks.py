@@ -28,14 +28,14 @@ DRAWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankRanges:
-    """The ranks each model may hold; all ranges are right together at the level asked for.
+    """Simultaneous rank intervals.
 
     Attributes
     ----------
     low, high : ndarray of shape (n_models,), int64
         Best and worst rank, 1 being the best of all.
     better : ndarray of shape (n_models, n_models), bool
-        Whether the model of a row stands above that of a column, all claims together.
+        Whether the model of a row is better than that of a column, simultaneously.
     """
 
     low: Ints
@@ -154,7 +154,7 @@ def rank_ranges(
     df: float = np.inf,
     level: float = 0.95,
 ) -> RankRanges:
-    """Bound every model's rank by the differences that stand up together.
+    """Compute simultaneous rank intervals.
 
     Model i is better than j when ``theta[i] - theta[j]`` exceeds
     `critical_value` standard errors of that difference. Its range runs from
@@ -194,7 +194,7 @@ def critical_value(
     df: float = np.inf,
     level: float = 0.95,
 ) -> float:
-    """Draw the quantile of the largest absolute t statistic over all pairs of models.
+    """Simulate the quantile of the largest absolute t statistic over all pairs of models.
 
     `DRAWS` vectors of the multivariate normal or t with this covariance; the
     quantile is the next order statistic up, so never below the level.
@@ -231,7 +231,7 @@ _MAX_STEPS = 200
 
 
 class QuasiErrors(NamedTuple):
-    """Quasi-standard errors and how far they are to be trusted.
+    """Quasi-standard errors and their accuracy.
 
     Attributes
     ----------
@@ -346,7 +346,7 @@ class WinRates:
 
 
 def win_rates(inference: Inference, *, level: float = 0.95) -> WinRates:
-    """Set the win rates that a fit expects beside those observed.
+    """Compute expected and observed win rates.
 
     The interval of the expected rate is by the delta method on its log-odds,
     with the variance and the degrees of freedom of the pair. The observed one
@@ -454,7 +454,7 @@ def _observed(data: Comparisons, level: float) -> tuple[Floats, Floats, Floats, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FieldRates:
-    """How each model is expected to fare against the others, each met equally often.
+    """Expected score of each model against the others, weighted equally.
 
     Attributes
     ----------

@@ -452,7 +452,7 @@ def reasons_that_win(votes: VoteRows, level: float = 0.95) -> tuple[ReasonEffect
 
     ``logit P(A is chosen) = theta_a - theta_b + sum_r beta_r (given_ar - given_br)`` over the
     votes with any reason, ties half; every coefficient has a normal prior of sd `PRIOR_SD`.
-    Reasons are given by whoever has just chosen: they tell what people say of winners.
+    Reasons are given after the choice: they describe what voters say about winners.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from rating.options import RateOptions
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where the votes came from: handed in by whoever read them.
+    """Source of the votes, as given by the caller.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class Provenance:
     data_hash : str
         Of the counted votes.
     style_sd : mapping of str to float
-        By how much one unit of each style was divided: its standard deviation, or 1.
+        Divisor of each style: its standard deviation, or 1.
     """
 
     version: str = ""
@@ -53,14 +53,14 @@ class VotesUsed:
 
 @dataclass(frozen=True, slots=True)
 class DesignEffect:
-    """By how much votes that share a voter, or a prompt, raise the variance of the ratings.
+    """Design effects: factors by which shared voters and prompts raise the variance of ratings.
 
     Attributes
     ----------
     voter : float or None
-        Over that of independent votes; None where voters were not used.
+        Relative to independent votes; None if voters were not used.
     prompt : float or None
-        Over that of votes on prompts of their own, whoever voted.
+        Relative to votes that each have a prompt of their own.
     """
 
     voter: float | None
@@ -69,7 +69,7 @@ class DesignEffect:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A parameter beside the ratings.
+    """A parameter other than the ratings.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ModelRating:
-    """One model's line. What is unknown is NaN, what is unbounded infinite: null in JSON.
+    """Rating of one model. Unknown values are NaN, unbounded ones infinite: null in JSON.
 
     Attributes
     ----------
@@ -103,8 +103,7 @@ class ModelRating:
         Degrees of freedom of ``se`` (infinite: the normal distribution); effective voters behind
         the rating, NaN where voters were not used.
     rank_low, rank_high : int or None
-        Best and worst rank that the votes allow, for all models at once; None where they
-        rule out none.
+        Simultaneous rank interval; None if no rank is excluded.
     votes : int
         On either side.
     """
@@ -141,11 +140,11 @@ class Report:
     log_loss : float
         Nats per vote.
     deviance : float or None
-        Against shares of each ordered pair's own; None with style.
+        Relative to the saturated model of ordered pairs; None with style.
     quasi_se_error : float or None
         Largest relative error of the quasi-standard errors over all pairs.
     warnings : tuple of str
-        What a reader should know, in plain words.
+        Limits, in sentences.
     """
 
     options: RateOptions

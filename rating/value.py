@@ -338,36 +338,35 @@ def _choices(board: Value, names: Mapping[str, str]) -> Iterator[Sentence]:
     alone = {name: len(_near(board.models, name)) == 1 for name in MEASURES}
     if board.cheapest is not None and alone["cost"]:
         yield Sentence(
-            "Of the models with a known price, only %(model)s lies within %(near)s points of the "
+            "Of the models with a known price, only %(model)s is within %(near)s points of the "
             "best with a probability of %(sure)s.",
             model=names.get(board.cheapest, board.cheapest),
             **facts,
         )
     elif board.cheapest is not None:
         yield Sentence(
-            "Of the models that lie within %(near)s points of the best with a probability of "
+            "Of the models that are within %(near)s points of the best with a probability of "
             "%(sure)s, %(model)s costs least.",
             model=names.get(board.cheapest, board.cheapest),
             **facts,
         )
     elif any(row.cost for row in board.models):
         yield Sentence(
-            "No model with a known price lies within %(near)s points of the best with a "
-            "probability of %(sure)s: which of the good ones costs least, these votes leave "
-            "open.",
+            "No model with a known price is within %(near)s points of the best with a "
+            "probability of %(sure)s: the cheapest good model is inconclusive.",
             **facts,
         )
     if board.fastest is not None and alone["seconds"]:
         yield Sentence(
-            "Of the models with a known time, only %(model)s lies within %(near)s points of the "
+            "Of the models with a known time, only %(model)s is within %(near)s points of the "
             "best with a probability of %(sure)s.",
             model=names.get(board.fastest, board.fastest),
             **facts,
         )
     elif board.fastest is not None:
         yield Sentence(
-            "Of the models that lie within %(near)s points of the best with a probability of "
-            "%(sure)s, %(model)s takes least time.",
+            "Of the models that are within %(near)s points of the best with a probability of "
+            "%(sure)s, %(model)s takes the least time.",
             model=names.get(board.fastest, board.fastest),
             **facts,
         )

@@ -20,7 +20,7 @@ LEAST_VARIANCE = 1e-6
 
 
 def selection_inflation(se: float, n_variants: int) -> float:
-    """Return by how much the best of equal variants looks better than it is.
+    """Return the expected selection gain of the best of equal variants.
 
     ``se * E[max of n_variants standard normals]``: what a vendor gains by
     testing many variants in private and publishing the best.
@@ -52,7 +52,7 @@ def selection_inflation(se: float, n_variants: int) -> float:
 
 
 def standard_error_apart(covariance: Floats) -> float:
-    """Return the standard error of a variant, except what the variants have in common.
+    """Return the standard error of a variant without the variants' common error.
 
     The root of half the mean variance of a difference of two; choosing among
     them selects on nothing else. Of one variant, its own.
@@ -81,7 +81,7 @@ def standard_error_apart(covariance: Floats) -> float:
 
 
 def project_on_order(strength: Floats, covariance: Floats, order: Ints) -> Floats:
-    """Return the strengths of variants, moved as little as their producer's own order asks.
+    """Project the strengths of variants onto the order that their producer declared.
 
     Producers rank their variants before they know the votes ("you rank, we
     rank"). Minimise::
@@ -102,7 +102,7 @@ def project_on_order(strength: Floats, covariance: Floats, order: Ints) -> Float
         exactly, or is estimated pair by pair and none of any numbers together, the same
         variance is added for each strength until it is one.
     order : ndarray of shape (k,), int
-        The producer's places: the lowest for the variant that is to be the best.
+        The declared order: the lowest number for the best variant.
 
     Returns
     -------

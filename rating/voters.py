@@ -387,7 +387,7 @@ def check_voters(
     Ville's inequality an honest voter's E ever reaches ``1 / alpha`` with
     chance alpha at most, however often one looks. That holds on average over
     honest voters of the law of random effects, not for each one: a person of very unusual
-    taste is flagged more often. A hundred honest voters at 0.05 still make up
+    preferences is flagged more often. A hundred honest voters at 0.05 still make up
     to five false flags, so a flag is a reason to look and to show the board
     with and without, not a verdict.
 
@@ -824,7 +824,7 @@ class _Seen(NamedTuple):
     wins: Ints
     votes: Ints
     likelihood: Floats
-    """Log-likelihood of each voter's votes at each taste of `NODES`, (n_voters, n_nodes)."""
+    """Log-likelihood of each voter's votes at each node of `NODES`, (n_voters, n_nodes)."""
 
     def honest(self, mean: Floats, sd: Floats) -> Floats:
         """Return log h of each voter under laws of random effects, shape (n_voters, n_laws)."""

@@ -134,3 +134,9 @@ def _own_logs() -> Iterator[None]:
     finally:
         root.handlers = handlers
         root.setLevel(level)
+
+
+def keys_of(heading: str) -> str:
+    """Section of a command in the reference of JSON output."""
+    page = Path(__file__).parents[1] / "docs/reference/json.md"
+    return page.read_text("utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]

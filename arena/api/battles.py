@@ -191,7 +191,7 @@ class _Rendering:
 
 
 class Renderings:
-    """The battles that a user reads now."""
+    """The battles that a visitor is reading."""
 
     def __init__(self) -> None:
         self._read = WeakValueDictionary[str, _Rendering]()
@@ -591,7 +591,7 @@ def battles_router(parts: Parts, view: Callable[..., Awaitable[str]]) -> APIRout
 
 
 async def _for_page(snapshot: Snapshot, show: _Show) -> BattleBody:
-    """Add to a battle the answers that have ended as HTML, and what stands beside them."""
+    """Add the finished answers to a battle as HTML, with their facts."""
 
     def add_answers() -> None:
         for turn in body.turns:

@@ -127,7 +127,7 @@ def install(
     missing : callable
         Page for a browser at an address without one, or that takes a form alone.
     not_let_in : callable
-        Page for a user whose role is not enough, with the reason.
+        Page for a visitor without the required role, with the reason.
     """
 
     async def http_error(request: Request, error: Exception) -> Response:

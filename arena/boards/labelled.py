@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 STANDING = ("category", "language", "intent")
 """Labels by which there are always boards."""
 ON_REQUEST = ("hard", "instructions", "refusal")
-"""Labels by which boards are made when a user asks for one."""
+"""Labels whose boards are made on request."""
 FACETS = (*STANDING, *ON_REQUEST)
 AND = "&"
 """Between two labels, and between their values, on prompts that have both."""
@@ -170,7 +170,7 @@ class Snapshot:
         return sum(count.votes for count in self.facets[CATEGORY].counts)
 
     def facet(self, name: str) -> _FittedFacet | None:
-        """Give the boards of a facet; None before a user asked for them."""
+        """Return the boards of a facet; None before the first request."""
         return self.facets.get(name) or (
             self.later[name].facet(name) if name in self.later else None
         )
@@ -354,9 +354,9 @@ REST = 20
 class LabelBoards:
     """Keeps the boards by label of a policy: a thread of its own makes them again.
 
-    They are made when a user asks and the votes or labels have grown; what takes long rests for
-    `REST` times as long. Boards by a label that is not `STANDING`, or by two, are made for whoever
-    asks first. Who asks gets what is there.
+    They are made on request, if votes or labels were added; a slow board rests for
+    `REST` times as long. Boards by a label that is not `STANDING`, or by two, are made at their
+    first request. A request gets the newest board that is ready.
 
     Parameters
     ----------

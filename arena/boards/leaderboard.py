@@ -51,7 +51,7 @@ from arena.domain.board_view import (
     BoardRow,
     ModelRecord,
     Moment,
-    Newcomer,
+    NewModel,
     RecordCheck,
     SelfNaming,
     Waiting,
@@ -213,8 +213,8 @@ def _with_newcomers(board: Board, judged: Sequence[Judged], fitted: Fitted) -> B
     )
 
 
-def _newcomer(entry: BoardRow | Waiting, judged: Judged, shift: float) -> Newcomer:
-    return Newcomer(
+def _newcomer(entry: BoardRow | Waiting, judged: Judged, shift: float) -> NewModel:
+    return NewModel(
         model=entry.model,
         name=entry.name,
         organisation=entry.organisation,
@@ -577,7 +577,7 @@ async def keep_up(boards: Sequence[Leaderboard], prepare: Callable[[Board], obje
             await asyncio.to_thread(board.look)
             try:
                 await asyncio.to_thread(prepare, board.read())
-            except Exception:  # the page will say so to whoever asks for it
+            except Exception:  # the page reports it
                 logger.exception("The page of a leaderboard could not be written")
         await asyncio.sleep(LOOK_S)
 

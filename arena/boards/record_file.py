@@ -134,7 +134,7 @@ class _RecordFile:
         return self.wrong
 
     def counted(self, verified: Verified) -> Verified:
-        """Add what the file is of, and how many votes are in it, as far as it was read."""
+        """Add the scope of the file and the number of its votes, as far as it was read."""
         if not self._statement:
             return verified
         policy, since, until, everything = self._statement

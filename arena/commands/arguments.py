@@ -239,7 +239,7 @@ class Chosen(_SomeRows):
     policy: Annotated[str | None, Parameter(metavar="NAME")] = None
 
     def table(self, name: str, sources: Sequence[str], winner: str | None) -> "ClusterTable":
-        """Read a table of a Spark cluster, of which whoever reads it names the columns.
+        """Read a table of a Spark cluster; the caller names the columns.
 
         Raises
         ------
@@ -263,7 +263,7 @@ class Chosen(_SomeRows):
         columns: Sequence[tuple[str, str]],
         tagger: str | None = None,
     ) -> "Files | LoggedVotes":
-        """Read files as one table, of which whoever reads it names the columns; or a database.
+        """Read files as one table, whose columns the caller names; or a database.
 
         Parameters
         ----------

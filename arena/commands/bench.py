@@ -525,7 +525,7 @@ def bench(
 
     Models of the roster generate missing answers. The judge compares each answer with the
     baseline, or scores it. The leaderboard is that of `arena judge score`. Replies are stored in
-    the database, so that an interrupted run resumes and nothing is paid twice.
+    the database, so that an interrupted run resumes and nothing is paid for twice.
     Exit code 1: stopped before the end.
 
     Parameters

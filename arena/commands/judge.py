@@ -70,7 +70,7 @@ HEADINGS = {
     "subset": "Part",
     "n": "Rows",
     "baseline": "Baseline",
-    "n_unread": "Unread",
+    "n_unread": "Unparsed",
     "n_tied": "Tied",
     "n_wins": "Wins",
     "n_ties": "Ties",

@@ -404,7 +404,7 @@ def run(
     """Judge pairs of answers in both orders, or score single answers, with a language model.
 
     Replies are stored in the database, so that an interrupted run resumes and nothing is paid
-    twice.
+    for twice.
     Exit code 1: stopped with cases pending, or too many replies could not be parsed.
 
     Parameters

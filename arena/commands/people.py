@@ -272,7 +272,7 @@ def erase(
 
 
 def _of_studies(n: int, votes: str) -> str:
-    """Describe what became of a user's ratings in studies."""
+    """Describe what happened to a voter's ratings in studies."""
     if votes == "tombstone":
         return f"{n:,} ratings in studies were deleted."
     return f"{n:,} ratings in studies are anonymous now, and their comments are deleted."

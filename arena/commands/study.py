@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from arena.domain.study import PlannedItem, RubricItem
     from judge.bench import Given
     from judge.report.page import Page, Section
-    from judge.studies.newcomer import Newcomer
+    from judge.studies.newcomer import NewModel
     from judge.studies.one_judge import Study
     from judge.studies.panel import Panel
     from judge.studies.raters import RaterStudy
@@ -989,7 +989,7 @@ def _each_name(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for word in words for name in word.split(","))
 
 
-def _show_newcomer(result: "Newcomer") -> None:
+def _show_newcomer(result: "NewModel") -> None:
     first, *more = result.sentences
     rows = []
     for row in result.board:

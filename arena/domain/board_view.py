@@ -237,7 +237,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Newcomer:
+class NewModel:
     """A model that a judge rates until people's votes do: it has no rank.
 
     Attributes
@@ -480,7 +480,7 @@ class Board:
         Counted votes from which a model is more than provisional.
     rows : tuple of BoardRow
         Best first.
-    newcomers : tuple of Newcomer
+    newcomers : tuple of NewModel
         Best first, by a judge alone; none of them is in ``rows`` or ``waiting``.
     pairs : tuple of PairCell
         Pairs that met, or are both rated; each once.
@@ -526,7 +526,7 @@ class Board:
     anchor_mean: float
     listed_after: int = LISTED_AFTER
     rows: tuple[BoardRow, ...] = ()
-    newcomers: tuple[Newcomer, ...] = ()
+    newcomers: tuple[NewModel, ...] = ()
     waiting: tuple[Waiting, ...]
     pairs: tuple[PairCell, ...]
     holds: tuple[Hold, ...] = ()

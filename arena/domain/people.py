@@ -8,7 +8,7 @@ from arena.domain.vote import VoterKind
 
 
 class Role(StrEnum):
-    """What a user may do; each may do all that those before it may."""
+    """Roles; each includes the permissions of those before it."""
 
     VOTER = "voter"
     RESEARCHER = "researcher"
@@ -77,7 +77,7 @@ PROXY = "proxy"
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """A link that lets a user in.
+    """An invitation link.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """What went, or would go, when a user's words are erased.
+    """What was deleted, or would be, with a voter's texts.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from rating.outcome import of_sides
 HOLD = timedelta(minutes=10)
 """How long an item is reserved for the rater who sees it.
 
-Two long answers or a run of an agent are read in less. Whoever is slower keeps the item unless
+Two long answers or an agent run are read in less. A slower rater keeps the item unless
 another rater takes it; a longer time lets raters who left block a small study.
 """
 APART = 20

@@ -278,8 +278,8 @@ NAMING_RULE = Sentence(
 def ring_reason(direction: str, model: str) -> Sentence:
     """Explain the exclusion of a coordinated vote for a model, or against it."""
     if direction == "for":
-        return Sentence("ring for %(model)s", model=model)
-    return Sentence("ring against %(model)s", model=model)
+        return Sentence("coordinated votes for %(model)s", model=model)
+    return Sentence("coordinated votes against %(model)s", model=model)
 
 
 def as_sentence(reason: str) -> str:
@@ -287,11 +287,11 @@ def as_sentence(reason: str) -> str:
 
     Examples
     --------
-    >>> as_sentence("ring for quartz").values
+    >>> as_sentence("coordinated votes for quartz").values
     {'model': 'quartz'}
     """
-    ring = re.fullmatch("ring (for|against) (.+)", reason)
-    return ring_reason(*ring.groups()) if ring else reason
+    logged = re.fullmatch("(?:ring|coordinated votes) (for|against) (.+)", reason)  # 0.1: ring
+    return ring_reason(*logged.groups()) if logged else reason
 
 
 class Tagger(NamedTuple):

@@ -1,6 +1,6 @@
 """Who may ask for a route, and from where: declared on the route, decided once it is matched.
 
-Who a user is beyond their cookie: persons, looked up every few seconds, and their links.
+Users beyond their cookies: persons, looked up every few seconds, and their links.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class People:
     now : callable
         Time now, in UTC.
     session : timedelta
-        How long somebody stays signed in.
+        How long a user stays signed in.
     """
 
     store: Store
@@ -85,7 +85,7 @@ class People:
         Nobody yet, an anonymous voter, or a person, who is a voter besides.
 
         A claim says nothing once its person is kept out or was signed out; nor does that of an
-        anonymous voter who turned out to be a person: whoever has the cookie is not them by it.
+        anonymous voter who turned out to be a person: the cookie alone does not identify them.
         """
         anonymous = claim.voter if claim and claim.sessions is None else None
         person = self.of_proxy(user, anonymous) if user is not None else self.of_claim(claim)
@@ -142,7 +142,7 @@ class People:
         return self.store.read(people.invitation, token_hash(token), self.now())
 
     def accept(self, token: str, before: str | None) -> Person | None:
-        """Let a user in by a link; None if it lets nobody in any more."""
+        """Sign in by a link; None if the link is no longer valid."""
         with self.store.writing() as session:
             person = people.accept(session, token_hash(token), before, self.now())
         self._forget(before)
@@ -364,7 +364,7 @@ class Access:
     to_members : bool
         Whether it is for users only where ``ARENA_MEMBERS_ONLY`` is set.
     personal : bool
-        Whether the response is meant for whoever asks, and so is stored by no cache.
+        Whether the response is for this visitor only, and so must not be cached.
     greets : bool
         Whether a visitor without a cookie is given one.
     by_cookie : bool
@@ -409,7 +409,7 @@ class Access:
             claim = people.identity.read(cookie)
             voter = Voter(claim.voter) if claim else None
             request.state.greeting = cookie_header(request.scope["scheme"], cookie)
-        # A class may share an address: whoever has an account counts by themselves alone.
+        # A class may share an address: users with an account are limited individually.
         if voter is not None and person is None and request.client is not None:
             address = request.client.host
             voter = replace(
@@ -465,7 +465,7 @@ async def _asker(request: Request, people: People) -> tuple[Voter | None, Person
 VISITORS = Depends(Access())
 """For everybody; where only members come in, for them."""
 PERSONAL = Depends(Access(personal=True))
-"""Like `VISITORS`, with responses for whoever asks alone."""
+"""Like `VISITORS`, with responses for this visitor only."""
 FIRST_CONTACT = Depends(Access(personal=True, greets=True))
 """Like `PERSONAL`, and a new visitor gets a cookie."""
 FRONT_PAGE = Depends(Access(greets=True))
@@ -475,7 +475,7 @@ ADMINS = Depends(Access(role=Role.ADMIN))
 EVERYBODY = Depends(Access(to_members=False))
 """For everybody, also where only members come in."""
 ENTRANCE = Depends(Access(to_members=False, personal=True))
-"""The ways in and out: like `EVERYBODY`, with responses for whoever asks alone."""
+"""Signing in and out: like `EVERYBODY`, with responses for this visitor only."""
 TOKENS = Depends(Access(to_members=False, by_cookie=False))
 """For applications, each with a token of its own, which the route checks."""
 OTHER_PAGES = Depends(Access(to_members=False, by_cookie=False, from_anywhere=True))
@@ -487,7 +487,7 @@ PROBES = Depends(Access(to_members=False, by_cookie=False, from_anywhere=True, b
 def take_forwarded(scope: Scope, trust: Trust) -> str | None:
     """Write who asks, how and under which name into the scope, as a trusted proxy says.
 
-    The headers that say so go, whoever sent them: nothing behind reads them again. Given is who
+    These headers are removed in any case, so that nothing reads them again. Returned is who
     has logged in at the proxy, if it is one that says so.
 
     Raises
@@ -544,7 +544,7 @@ def _not_ours(host: str | None) -> HTTPException:
     return HTTPException(
         421,
         f"This arena does not go by the name {host[:100]!r}. Use the address that you were given; "
-        "whoever runs the arena can add the name to ARENA_HOSTS.",
+        "its administrator can add the name to ARENA_HOSTS.",
     )
 
 

@@ -163,20 +163,20 @@ class Limits:
         most = self._per_voter
         used = [(at, 1.0) for at in self._prompts_of(voter.id, now - HOUR)]
         if (free := free_at(used, most, HOUR, now)) is not None:
-            reached = Sentence("You have reached %(battles)s in an hour.", battles=_battles(most))
+            reached = Sentence("Your limit is %(battles)s per hour.", battles=_battles(most))
             raise LimitError(reached, free)
 
     def _refuse_address(self, address: str, most: int, now: datetime) -> None:
         used = [(at, 1.0) for at, other in self._by_address if other == address]
         if (free := free_at(used, most, HOUR, now)) is not None:
             reached = Sentence(
-                "Your network has reached %(battles)s in an hour.", battles=_battles(most)
+                "Your network's limit is %(battles)s per hour.", battles=_battles(most)
             )
             raise LimitError(reached, free)
 
     def _refuse_spending(self, voter: Voter, now: datetime) -> None:
-        of_all = Sentence("The arena has spent what it may spend on answers in a day.")
-        of_one = Sentence("Answers to your prompts have cost what they may cost in a day.")
+        of_all = Sentence("The arena has reached its cost limit for a day.")
+        of_one = Sentence("Answers to your prompts have reached the cost limit for a day.")
         for most, whose, reached in (
             (self._dollars_a_day, None, of_all),
             (self._dollars_per_voter_day, voter.id, of_one),
@@ -401,7 +401,7 @@ MAX_AGE_S = 365 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who a user is by their cookie.
+    """The voter that a cookie identifies.
 
     Attributes
     ----------
@@ -453,7 +453,7 @@ class Identity:
         return Claim(self._pseudonym(str(content)))
 
     def subject(self, issuer: str, name: str) -> str:
-        """Hash whom an issuer knows a user as, so that the log cannot tell."""
+        """Hash the issuer's subject of a user, so that the log does not reveal it."""
         key = hmac.digest(self.secret.encode(), b"arena.person", hashlib.sha256)
         return hmac.new(key, f"{issuer}\n{name}".encode(), hashlib.sha256).hexdigest()
 

@@ -51,7 +51,7 @@ ACTS = {
     "change source": Sentence("changed the application"),
     "revoke source": Sentence("revoked the application"),
     "exclude": Sentence("excluded votes of"),
-    "readmit": Sentence("took in votes of"),
+    "readmit": Sentence("reinstated votes of"),
     "apply rule": Sentence("applied the rule"),
     "add model": Sentence("added the model"),
     "enable model": Sentence("enabled the model"),
@@ -62,11 +62,11 @@ ACTS = {
     "release model": Sentence("released the model"),
     "weigh model": Sentence("changed the weight of"),
     "export": Sentence("exported"),
-    "erase words": Sentence("erased the words of"),
+    "erase words": Sentence("deleted the texts of"),
     "expire": Sentence("let go what was kept long enough:"),
     "clear space": Sentence("wrote the files again"),
 }
-"""What a user did, before the words or the id that it is about."""
+"""Acts in the log, before the text or id that they are about."""
 
 EXAMPLE = """[[models]]
 id = "basalt-large"
@@ -361,7 +361,7 @@ def _add_erasing(router: APIRouter, parts: Parts) -> None:
         problem: Sentence | None = None,
         status: int = 422,
     ) -> Response:
-        """Show what would go, or after it what went; without a user, ask for an id."""
+        """Show what would be deleted, or what was; without a voter, ask for an id."""
         return _panel(parts, request, "erase", problem, status, **{**nobody, **values})
 
     @router.api_route("/voters/erase", methods=READ)
@@ -385,11 +385,11 @@ def _add_erasing(router: APIRouter, parts: Parts) -> None:
             return shown(request, {"tombstone": tombstone}, error.args[0])
         values = {"voters": voters, "extent": extent, "name": name, "tombstone": tombstone}
         if votes not in ("stay", "tombstone"):
-            problem = Sentence("Nothing was erased: choose whether the votes stay.")
+            problem = Sentence("Nothing was deleted: choose whether the votes stay.")
             return shown(request, values, problem)
         if typed.strip() != (mark := voters[0][:8]):
             problem = Sentence(
-                "Nothing was erased: you typed %(typed)s, and the id begins with %(mark)s.",
+                "Nothing was deleted: you typed %(typed)s, and the id begins with %(mark)s.",
                 typed=repr(typed[:40]),
                 mark=mark,
             )
@@ -587,7 +587,7 @@ def _add_models(router: APIRouter, parts: Parts) -> None:
 def _pasted(parts: Parts, text: str) -> tuple[Model, ...]:
     """Read a roster that came over the network: it names no files, and sends no key elsewhere.
 
-    Whoever may use the page need not be who may read the server's files and environment.
+    An administrator on the pages may have no access to the server's files and environment.
     """
     if parts.roster is None:
         raise RoomError(GIVEN)

@@ -442,7 +442,7 @@ def mix_page(
     Parameters
     ----------
     pair : tuple of (str, str)
-        Two models, by their ids, that a user wants to compare; empty or unknown for the best.
+        Ids of the two models to compare; empty or unknown for the best.
     view : MixView or None
         None while there is none: for the reason that is given, or as it is being made.
     """

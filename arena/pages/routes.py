@@ -88,7 +88,7 @@ AS_FILE = PRIVATE | {"Content-Disposition": 'attachment; filename="my-battles.js
 
 
 def _own_data_router(parts: Parts) -> APIRouter:
-    """Routes of what belongs to whoever asks: of nobody else, and of nobody without a cookie."""
+    """Routes of the visitor's own data, for visitors with a cookie."""
     router = APIRouter(include_in_schema=False, dependencies=[PERSONAL])
     store = parts.store
 
@@ -401,7 +401,7 @@ NO_BATTLE = Sentence(
     "No counted vote is at this address. Battles can be read here once they were voted on."
 )
 NO_STUDY = Sentence(
-    "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
+    "There is no study of a judge for this arena yet. Open the leaderboard instead."
 )
 NO_TOPICS = Sentence(
     "There are no topics yet. The first come within an hour of vote %(least)s, if enough voters "
@@ -513,7 +513,7 @@ def pages_router(parts: Parts) -> APIRouter:
     @router.api_route("/models", methods=READ)
     def models_come_and_go(request: Request) -> Response:
         values = {"events": store.read(roster.history), "words_of": EVENTS, "now": now()}
-        return _revalidated(request, filled("entrants.html", visit_of(request), **values))
+        return _revalidated(request, filled("model_history.html", visit_of(request), **values))
 
     @router.api_route("/value", methods=READ)
     def quality_and_cost(request: Request) -> Response:
@@ -595,7 +595,7 @@ def pages_router(parts: Parts) -> APIRouter:
 
 
 def _made(by_label: LabelBoards, asked: AskedLabel) -> tuple[AskedLabel, Snapshot | None]:
-    """Give what there is of a board by label: of two together, or of the first alone."""
+    """Return the board by label: of two labels together, or of the first alone."""
     if asked.also:
         both = asked.both()
         made = by_label.read(PAGE_PATIENCE_S, both.facet)
@@ -729,7 +729,7 @@ def missing(parts: Parts, request: Request, advice: str = NO_PAGE) -> Response:
 
 
 def not_let_in(request: Request, why: str) -> Response:
-    """Answer a user who may not see a page."""
+    """Answer a visitor who may not see a page."""
     page = missing_page(why, visit_to(request), NOT_FOR_YOU)
     return HTMLResponse(page, 403, PRIVATE)
 

@@ -51,7 +51,7 @@ UNREADABLE = "what it sends cannot be read as OpenID Connect."
 class _OpenId:
     """A provider of OpenID Connect.
 
-    What has to be remembered while a user is there is in ``request.scope["session"]``, which
+    What has to be remembered during a sign-in is in ``request.scope["session"]``, which
     the caller keeps in a cookie.
     """
 
@@ -76,7 +76,7 @@ class _OpenId:
         )
 
     async def address(self, request: Request, back: str) -> str:
-        """Give where a user signs in, to come back to an address of ours.
+        """Return the provider's sign-in address, with an address of ours to return to.
 
         Raises
         ------
@@ -208,7 +208,7 @@ async def _bound(response: Response) -> None:
 
 
 AT_PROVIDER_S = 600
-"""How long a user may take at their provider."""
+"""Longest time for the sign-in at the provider."""
 STATE = "arena_sign_in"
 """Cookie with the signed state of a sign-in that has begun."""
 BROWSER = "arena_sign_in_browser"
@@ -217,16 +217,16 @@ VOTER = "voter"
 """In the state: the voter that the browser was when signing in was begun, if it was one."""
 BACK = "/sign-in/openid/back"
 NO_LINK = Sentence(
-    "This link lets nobody in: it was used, or it has expired. Ask whoever sent it for a new one."
+    "This link was used, or it has expired. Ask the person who sent it for a new one."
 )
-BLOCKED = Sentence("You are kept out of this arena. Ask whoever runs it why.")
+BLOCKED = Sentence("You are blocked from this arena. Ask its administrator for the reason.")
 TOO_LATE = Sentence("Signing in took too long, or was begun in another browser. Begin again.")
 INVITED_AS = {
     Role.VOTER: Sentence("You can ask questions and vote as a user of this arena."),
     Role.RESEARCHER: Sentence("You can vote, and read what researchers of this arena read."),
     Role.ADMIN: Sentence("You can run this arena: models, people and data."),
 }
-"""What a user may do who opens a link."""
+"""Permissions of a user who opens a link."""
 PRIVATE = {"Cache-Control": "private, no-store"}
 
 
@@ -238,7 +238,7 @@ def sign_in_router(parts: Parts) -> APIRouter:
     def shown(
         request: Request, status: int = 200, problem: Sentence | None = None
     ) -> PageResponse:
-        """Show the ways in, and why a user is not inside yet."""
+        """Show the ways to sign in, and the reason if a sign-in failed."""
         page = filled(
             "sign_in.html",
             visit_to(request),

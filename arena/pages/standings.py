@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from arena.boards.labelled import AND, FEWEST_OF_BOTH
-from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, Newcomer, Waiting
+from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, NewModel, Waiting
 from arena.domain.model import Stage
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Language
 from arena.pages.rendering import ANYBODY, STYLES, Visit, filled
@@ -22,7 +22,7 @@ from rating.tables.files import shown
 LONGEST_QUERY = 100
 """Characters of a search; no name is longer."""
 
-Entry = BoardRow | Newcomer | Waiting
+Entry = BoardRow | NewModel | Waiting
 
 STAGES = {
     Stage.PRE_RELEASE: Sentence("pre-release"),
@@ -49,7 +49,7 @@ MOST_CHIPS = 3
 """Kinds of prompts above a board; the others are one click away."""
 
 ON_REQUEST = (("hard", "yes"), ("instructions", "yes"), ("refusal", "none"))
-"""Labels without a count: their boards are made when a user asks."""
+"""Labels without a count: their boards are made on request."""
 
 MOST_WRITTEN = 60
 """Views of leaderboards of which the text is kept, in each order and language."""
@@ -284,7 +284,7 @@ def below_summary(
 
 @dataclass(frozen=True, slots=True)
 class AskedLabel:
-    """The board by label that a user asks for.
+    """The requested board by label.
 
     Attributes
     ----------

@@ -91,12 +91,12 @@ MOST_RENDERED = 40_000
 """Characters of the agents' messages of an item, up to which they are shown as Markdown."""
 SHOWN_AT_FIRST = 3_000
 """Characters of a step that are shown; the rest is folded."""
-NO_STUDY = Sentence("There is no such study, or nothing of it waits for you here.")
+NO_STUDY = Sentence("There is no such study, or it has no item for you.")
 NO_CHOICE = Sentence("Choose an answer first: nothing was saved.")
 NO_PLACES = Sentence("Give every answer a place, from 1 on: nothing was saved.")
 NOT_SAVED = Sentence("Your rating is not saved: the arena's database does not answer. Try again.")
 NO_COOKIE = Sentence("The arena needs a cookie to know what you have rated. Allow it, and go on.")
-OWN_FIRST = Sentence("You rate in this study yourself: its figures are here once you are through.")
+OWN_FIRST = Sentence("You are a rater of this study: its figures are here after you finish.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,7 @@ def studies_router(parts: Parts) -> APIRouter:
         try:
             may_look = False
             if voter is not None:
-                with store.writing() as session:  # whoever has looked can no longer rate
+                with store.writing() as session:  # raters who open the figures can no longer rate
                     may_look = studies.look(session, name, voter, now())
             if not may_look:
                 return note(request, name, OWN_FIRST, 403)

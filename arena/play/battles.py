@@ -179,9 +179,9 @@ class Battles:
             rng=rng,
             race=rules.race,
         )
-        """Draws the pairs; whoever runs the battles lets it keep up with the votes."""
+        """Draws the pairs; the runner of the battles updates it with the votes."""
         self.paces = Paces(rules, [model.id for model in roster])
-        """Chooses how fast they are shown; whoever runs them lets it recall earlier answers."""
+        """Chooses how fast they are shown; the runner of the battles loads earlier answers."""
         self._writers = Writers(store.lock_timeout_s)
         self._runner = Runner(
             store=store,
@@ -195,7 +195,7 @@ class Battles:
             failed=self._pause,
         )
         self.relay = Relay(store, self._runner, rules.tick_s)
-        """Shows battles of other processes; whoever runs the battles lets it begin to listen."""
+        """Shows battles of other processes; the runner of the battles starts it."""
 
     @property
     def prompts(self) -> tuple[str, ...] | None:

@@ -430,7 +430,7 @@ WHY_FIRST = Sentence("Show the names first. Then you can go on with these two.")
 MODEL_GONE = Sentence("One of these two models is no longer here. Start a new battle.")
 ONE_TURN = Sentence("Recorded models answer one prompt only. Start a new battle.")
 NOT_ALL_YET = Sentence("The rest of the answers cannot be shown at once yet.")
-NOT_CHECKED_YET = Sentence("What the answers follow is shown once you have seen the names.")
+NOT_CHECKED_YET = Sentence("The instructions followed are shown once you have seen the names.")
 NOT_RECORDED = Sentence("Only recorded prompts can be answered here. Choose one from the list.")
 
 

@@ -205,10 +205,10 @@ class Pacer:
     """Decides, tick by tick, how many characters of each answer are shown.
 
     In mode ``paced`` both sides show the same number of characters: the pace's rate times the
-    seconds since both have begun and its delay has passed, whoever has ended. Where a model has
-    not written as much, both wait, and the time goes on from there: nobody hurries. ``both-done``
-    shows all at the first edge of the pace's grid after both have ended. ``raw`` shows what has
-    been written: each model's own rhythm.
+    seconds since both have begun and its delay has passed, even if one has ended. If a model has
+    not written as much, both wait, and the time goes on from there without catching up.
+    ``both-done`` shows all at the first edge of the pace's grid after both have ended. ``raw``
+    shows what has been written: each model's own rhythm.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 Battles that other processes run, shown here as they are shown there.
 
-Whoever reads a battle asks the process that runs it for what its reader may see, and gets that,
+A reader of a battle asks the process that runs it for what may be shown, and gets that,
 piece by piece: never a model's name, nor more of an answer than the pace has released. What is
 asked for is asked again every second with what has come, so nothing depends on a message.
 """
@@ -75,7 +75,7 @@ class Writers:
     Parameters
     ----------
     timeout_s : float
-        How long a user may wait for others who write, their turn for a thread included.
+        Longest time that a visitor waits for other writers, including the wait for a thread.
     """
 
     def __init__(self, timeout_s: float) -> None:
@@ -519,7 +519,7 @@ class Relay:
             self._notifications.close()
 
     def get(self, battle_id: str) -> Relayed | None:
-        """Find a running battle that a user reads here."""
+        """Find a running battle that a visitor reads here."""
         relayed = self._relayed.get(battle_id)
         return None if relayed is None or relayed.over.is_set() else relayed
 

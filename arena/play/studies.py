@@ -131,7 +131,7 @@ class GoldPairs:
 
 
 def is_owner(model_id: str) -> bool:
-    """Tell whether an id is that of a user who gave answers of gold pairs."""
+    """Return whether an id is that of the author of gold pairs."""
     return model_id.startswith(OWNER)
 
 

@@ -710,7 +710,7 @@ def interrupt(session: Session, processes: Collection[int], message: str) -> int
 
 
 def interrupt_battles(session: Session, battles: Collection[int | None], message: str) -> None:
-    """Mark battles as interrupted if they run: whoever runs them writes nothing any more."""
+    """Mark running battles as interrupted: their process writes nothing any more."""
     running = col(BattleRow.id).in_(battles) & col(BattleRow.state).in_(RUNNING)
     session.exec(
         update(BattleRow).where(running).values(state=BattleState.INTERRUPTED, message=message)

@@ -1,8 +1,8 @@
 """Votes in columns, as boards read them: in blocks that are made once, and the newest from rows.
 
-A vote is never changed, and becomes visible only after all before it in the chain. So a block of
-votes that follow one another is final as soon as it is full, whoever makes it, and what is made of
-blocks and of the rows after the last of them is what all rows would give.
+A vote is never changed, and becomes visible only after all before it in the chain. So a full block
+of consecutive votes is final, whichever process makes it. Blocks with the rows after the last of
+them give the same result as all rows.
 """
 
 import sqlite3

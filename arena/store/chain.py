@@ -337,7 +337,7 @@ def canonical(value: object) -> str:
 
 
 def plain(value: object) -> object:
-    """Give a value as it is hashed: alike on every database, whatever a user put into it."""
+    """Return a value as it is hashed, the same on every database."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, float):

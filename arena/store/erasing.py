@@ -1,4 +1,4 @@
-"""Words that go: those of a user who leaves, in every row that holds them.
+"""Deletion of texts: those of a voter, in every row that contains them.
 
 A vote binds each text by its hash behind a nonce. Text and nonce go together, so that nobody can
 guess the words by what is left, and the chain still verifies.
@@ -134,7 +134,7 @@ _CLOSE = (
 
 
 def voters_of(session: Session, wanted: str) -> list[str]:
-    """Give the ids of all voters that a user is, their person first if they have one.
+    """Return all voter ids of a voter, that of their person first if there is one.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def battles_of(session: Session, voters: Collection[str]) -> list[int]:
 
 
 def extent(session: Session, voters: Collection[str]) -> tuple[list[str], Erased]:
-    """Measure what there is to erase of a user's; every judgement is read.
+    """Count what would be deleted for a voter; every judgement is read.
 
     Gives the hashes of the questions to judges that quote them, and how much there is, with the
     votes on their battles, which a deletion record would take out.
@@ -256,7 +256,7 @@ def take_out(session: Session, battles: Sequence[int], now: datetime) -> int:
 def _forget_person(session: Session, voter: str) -> int:
     """Delete who a person is, and their name wherever it was written; gives in how many rows.
 
-    Their devices stay one voter. Whoever signs in again comes as a new user.
+    Their devices stay one voter. Signing in again creates a new user.
     """
     person = session.get(PersonRow, voter)
     if person is None:
@@ -286,7 +286,7 @@ def erase(
     forget: bool,
     tombstone: bool = False,
 ) -> Erased:
-    """Erase all words of a user's, and write down that it was done, without words or names.
+    """Delete all texts of a voter, and log the deletion without texts or names.
 
     Parameters
     ----------

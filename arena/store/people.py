@@ -16,7 +16,7 @@ from arena.errors import UnknownPersonError
 from arena.store.tables import OWNER, ActRow, InvitationRow, PersonRow, VoteRow, VoterRow
 
 TERMINAL = "terminal"
-"""Who acts where a command was typed: whoever may write to the database."""
+"""The actor of a command: anyone with write access to the database."""
 SIGN_OUT = "sign out"
 PAGE = 50
 """Acts read at a time."""
@@ -130,7 +130,7 @@ def change_invitation(
 
 
 def accept(session: Session, token_hash: str, before: str | None, now: datetime) -> Person | None:
-    """Let a user in by a link, and count its use; None if it lets nobody in any more.
+    """Sign in by a link, and count its use; None if the link is no longer valid.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def names(session: Session, voters: Collection[str]) -> dict[str, str]:
 
 
 def devices_of(session: Session, owner: str) -> list[str]:
-    """Give the id of a user or another voter, and those of their other devices."""
+    """Return the id of a user or of another voter, and those of their other devices."""
     theirs = select(col(VoterRow.id)).where(col(VoterRow.person) == owner)
     return [owner, *sorted(session.scalars(theirs))]
 

@@ -3,7 +3,7 @@
 Studies by people: items, who rates, what waits for whom, and ratings.
 
 Whatever gives an item out or takes a rating in locks the row of its study first: so no item gets
-more ratings than its study wants, whoever else rates at the same time.
+more ratings than its study wants, even if several raters rate at the same time.
 
 Votes on gold battles, as the log has them.
 
@@ -155,7 +155,7 @@ def open_rest(session: Session, name: str) -> bool:
 
 
 def standing(session: Session, name: str, voter: str | None, now: datetime) -> Standing:
-    """Say where a user stands."""
+    """Return the progress of a rater."""
     study = _study(session, name)
     rater = None if voter is None else _rater(session, study, voter)
     past = [] if rater is None else _past(session, rater)
@@ -322,7 +322,7 @@ def rated(session: Session, name: str, voter: str, token: int, now: datetime) ->
 
 
 def look(session: Session, name: str, voter: Voter, now: datetime) -> bool:
-    """Note that a user looks at the figures, which ends their rating.
+    """Note that a rater opens the figures, after which they can no longer rate.
 
     False of who has begun and not finished: they may not look, and nothing is noted.
     """
@@ -359,7 +359,7 @@ def rows(session: Session, name: str) -> Iterator[dict[str, Any]]:
 
 
 def own_ratings(session: Session, voter: str) -> list[dict[str, Any]]:
-    """Give what a user rated, for themself: as they saw it, so without any model or id."""
+    """Return what a rater rated, as they saw it: without any model or id."""
     theirs = col(StudyRaterRow.voter_id).in_(devices_of(session, voter))
     query = _ratings(col(StudyRow.name)).where(theirs)
     own = []
@@ -481,7 +481,7 @@ def _plan(study: StudyRow) -> StudyPlan:
 
 
 def _rater(session: Session, study: StudyRow, voter: str) -> StudyRaterRow | None:
-    """Find a rater by whoever they are, on whichever device they began."""
+    """Find a rater by their person, on whichever device they began."""
     theirs = select(StudyRaterRow).where(
         col(StudyRaterRow.study_id) == study.id,
         col(StudyRaterRow.voter_id).in_(devices_of(session, voter)),
@@ -490,7 +490,7 @@ def _rater(session: Session, study: StudyRow, voter: str) -> StudyRaterRow | Non
 
 
 def _entered(session: Session, study: StudyRow, voter: Voter, now: datetime) -> StudyRaterRow:
-    """Give the rater that a user is, or becomes; raises `RatingRefusedError` of who looked."""
+    """Return a voter's rater, new if needed; `RatingRefusedError` if they opened the figures."""
     rater = _rater(session, study, voter.id) or _new_rater(session, study, voter, now)
     if rater.looked is not None:
         raise RatingRefusedError(LOOKED)

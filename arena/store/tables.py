@@ -439,7 +439,7 @@ class VoteRemarkRow(Table, table=True):
 
 
 class ChainRow(Table, table=True):
-    """The end of the chain: one row, locked by whoever appends the next link.
+    """The end of the chain: one row, locked while the next link is appended.
 
     The first ``imported`` links came by an import of version 0.1.0.
     """

@@ -73,7 +73,7 @@ from rating.outcome import SHOWN_FIRST, SIDES, of_sides
 from rating.sentences import Sentence
 
 VOTE_BEFORE_REASONS = Sentence("Vote first. Then you can give reasons.")
-NOT_ASKED = Sentence("This arena does not ask why.")
+NOT_ASKED = Sentence("This arena does not ask for reasons.")
 REMARKED = ("reasons_a", "reasons_b", "comment", "confidence", "intent", "before_reveal")
 """Columns of what was remarked, by their names in an export."""
 

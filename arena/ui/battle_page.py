@@ -125,8 +125,8 @@ SCRIPT_WORDS = {
         "We cannot reach the arena. Your prompt is kept: send it again when you are back online."
     ),
     "busy": Sentence(
-        "We cannot follow this battle just now, perhaps for too many pages of yours are open. "
-        "We are trying again."
+        "We cannot follow this battle at the moment, perhaps because too many of your pages "
+        "are open. We are trying again."
     ),
     "noCookie": Sentence(
         "The arena needs a cookie to know your battles. Allow it and load the page again."
@@ -137,7 +137,7 @@ SCRIPT_WORDS = {
     "voteOrNew": Sentence("Vote, or start a new battle…"),
     "askOrVote": Sentence("Ask these two more, or vote…"),
     "remarked": Sentence("Remarks saved."),
-    "remarksUnsaved": Sentence("Your vote is saved. What you remarked is not: send it again."),
+    "remarksUnsaved": Sentence("Your vote is saved, but your feedback is not: send it again."),
     "answering": Sentence("Both models are answering."),
     "characters": Sentence("%(n)s of %(longest)s characters"),
 }

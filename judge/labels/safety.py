@@ -1,6 +1,6 @@
 """Whom models refuse what: packs of prompts, how each answer is read, and rates by category.
 
-What models refuse, as `arena safety` wrote it: columns to stand beside ratings.
+Refusal rates as `arena safety` writes them, as columns for the leaderboard.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -165,7 +165,7 @@ class Rate:
     share : Share
         As it was read, with Wilson's interval.
     corrected : Estimate or None
-        Corrected for the errors of whoever read it (Rogan and Gladen); None where these are not
+        Corrected for errors of the classifier (Rogan and Gladen); None where these are not
         known.
     """
 
@@ -304,15 +304,15 @@ COLUMNS: tuple[Column, ...] = (
     ("compliance", "does"),
     ("compliance", "can"),
 )
-"""Rates of a whole pack that stand beside ratings."""
+"""Rates of a whole pack that are shown with ratings."""
 SLACK = 1e-6
 """By how much a share may lie outside its interval, or beyond 0 and 1: digits that were lost."""
 MOST_NAMED = 12
 """Models that a sentence names."""
 
 BY_RULES = Sentence(
-    "What complies was not said by a judge: it is whatever does not decline by the rules, also an "
-    "answer that turns to something else."
+    "No judge decided which answers comply: every answer counts that the rules do not classify "
+    "as a refusal, even one about something else."
 )
 
 
@@ -364,7 +364,7 @@ class SafetyTable:
         complies = any(what == "compliance" for what, _ in self.columns)
         for judge in dict.fromkeys(self.judges) if complies else ():
             yield (
-                Sentence("What complies was said by the judge %(judge)s.", judge=judge)
+                Sentence("The judge %(judge)s decided which answers comply.", judge=judge)
                 if judge
                 else BY_RULES
             )

@@ -75,7 +75,7 @@ def method_file(name: str) -> FileMethod:
 def method(
     name: str, *, rubric: str | None = None, scale: tuple[int, int] | None = None
 ) -> FileMethod:
-    """Return a published method by its name, or one's own by the path of its file.
+    """Return a published method by name, or a method file by path.
 
     Parameters
     ----------

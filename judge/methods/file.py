@@ -285,7 +285,7 @@ REPLY: Keys = {
     "verdicts": _Key(
         _verdicts,
         "a table from verdicts such as A, A>>B or A++ to how far the first response is preferred, "
-        "from 0 to 1, some above and some below .5",
+        "from 0 to 1, some above and some below 0.5",
     ),
     "key": _Key(
         lambda value: isinstance(value, str) and re.fullmatch(r"[\w -]{1,60}", value) is not None,
@@ -646,7 +646,7 @@ def published(name: str) -> FileMethod:
 
 
 def read_method(path: Path, taken: tuple[str, ...]) -> FileMethod:
-    """Read a method from a file of a user's own.
+    """Read a method from a user's file.
 
     Parameters
     ----------

@@ -283,7 +283,7 @@ def _table(file: Path, parts: _Parts) -> None:
         columns = quoted_names(list(table.columns))
         msg = f"The purpose of {str(file)!r} cannot be inferred from its columns {columns}"
         error = unfit(table, "without texts to compare")
-        raise error or DataError(f"{msg}: see docs/guides/judge.md for the known ones.")
+        raise error or DataError(f"{msg}: see docs/guides/probe.md for the known ones.")
 
 
 def _with_header(table: Annotations) -> Annotations:

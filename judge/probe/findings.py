@@ -132,7 +132,7 @@ def human_agreement(votes: Votes, scores: Scores) -> dict[str, Any] | None:
 
 
 def _own(source: Source) -> Annotations:
-    """Read the votes that stand beside the cases."""
+    """Read the votes in the column of the cases."""
     if not _is_file(source):
         msg = f"The votes on cases of {str(source)!r} are unknown: name them with --votes."
         raise DataError(msg)

@@ -228,7 +228,7 @@ class SignalToNoise:
     lower, upper : float or None
         95% interval of the ratio for such models at other moments, if noise is normal;
         ``upper`` is None where it is beyond what can be computed.
-    n_entrants, n_snapshots : int
+    n_models, n_snapshots : int
     """
 
     signal: float
@@ -236,26 +236,26 @@ class SignalToNoise:
     ratio: float | None
     lower: float | None
     upper: float | None
-    n_entrants: int
+    n_models: int
     n_snapshots: int
 
 
 def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
     """Compare the spread of models with how each wanders around its own parabola.
 
-    Noise is ``sqrt(sum of squared residuals / ((n_entrants - 1) (n_snapshots - 3)))`` after a
-    least-squares polynomial of degree 2 in time for each entrant: three coefficients each, which
+    Noise is ``sqrt(sum of squared residuals / ((n_models - 1) (n_snapshots - 3)))`` after a
+    least-squares polynomial of degree 2 in time for each model: three coefficients each, which
     the denominator takes off, so that a longer look does not make the noise larger. Residuals are
     first taken from their mean over models: what moves all of them sets none apart, and scores
     that sum to a constant would else seem quieter than they are. (The source takes nothing off,
-    and divides by n_entrants.)
+    and divides by n_models.)
 
-    The interval is that of the noncentral F distribution: ``averaged (1 + nc / (n_entrants - 1)) /
-    n_snapshots`` is the squared ratio that entrants ``nc`` apart have on average.
+    The interval is that of the noncentral F distribution: ``averaged (1 + nc / (n_models - 1)) /
+    n_snapshots`` is the squared ratio that models ``nc`` apart have on average.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_entrants, n_snapshots)
+    scores : ndarray of shape (n_models, n_snapshots)
         At moments that lie equally apart.
     averaged : int
         Snapshots that the score in use is the mean of; with all of them, models that are alike
@@ -279,20 +279,20 @@ def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
     >>> round(ratio.signal, 3), round(ratio.noise, 3)
     (7.071, 0.956)
     """
-    n_entrants, n_snapshots = checked(scores, "entrants", "snapshots").shape
-    if n_entrants < 2 or n_snapshots < DEGREE + 2:
-        msg = f"{n_entrants} models at {n_snapshots} moments: give 2 at {DEGREE + 2} or more."
+    n_models, n_snapshots = checked(scores, "models", "snapshots").shape
+    if n_models < 2 or n_snapshots < DEGREE + 2:
+        msg = f"{n_models} models at {n_snapshots} moments: give 2 at {DEGREE + 2} or more."
         raise DataError(msg)
     signal = float(scores.mean(axis=1).std(ddof=1))
     left = detrended(scores - scores.mean(axis=0))
-    free = (n_entrants - 1) * (n_snapshots - DEGREE - 1)
+    free = (n_models - 1) * (n_snapshots - DEGREE - 1)
     noise = not_rounding(math.sqrt(float((left**2).sum()) / free / averaged), scores)
     if not noise:
         return SignalToNoise(signal, noise, None, None, None, *scores.shape)
     part, ratio = averaged / n_snapshots, signal / noise
     lower, upper = (
-        None if apart is None else math.sqrt(part * (1 + apart / (n_entrants - 1)))
-        for apart in _apart(ratio**2 / part, n_entrants - 1, free)
+        None if apart is None else math.sqrt(part * (1 + apart / (n_models - 1)))
+        for apart in _apart(ratio**2 / part, n_models - 1, free)
     )
     return SignalToNoise(signal, noise, ratio, lower, upper, *scores.shape)
 
@@ -360,7 +360,7 @@ def variance_shares(
 
     Parameters
     ----------
-    scores : ndarray of shape (n_entrants, n_seeds, n_snapshots)
+    scores : ndarray of shape (n_models, n_seeds, n_snapshots)
 
     Raises
     ------
@@ -372,7 +372,7 @@ def variance_shares(
     .. [1] D. Chanin, "Measuring what sparse autoencoder benchmarks measure", arXiv 2605.18229,
        whose null of 4 models, 3 seeds and 9 snapshots this gives.
     """
-    shape = _checked_shape(checked(scores, "entrants", "seeds", "snapshots").shape)
+    shape = _checked_shape(checked(scores, "models", "seeds", "snapshots").shape)
     parts = _parts(scores)
     if not parts.any():
         raise DataError(f"All scores are {scores.flat[0]}: there is no variance to share out.")
@@ -444,8 +444,8 @@ def _checked_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
     if min(shape) < 2:
         msg = f"{' x '.join(map(str, shape))} models, seeds and snapshots: give two of each."
         raise DataError(msg)
-    entrants, seeds, snapshots = shape
-    return entrants, seeds, snapshots
+    models, seeds, snapshots = shape
+    return models, seeds, snapshots
 
 
 NAMES = ("reruns", "validity", "discriminability", "consistency", "monotone")

@@ -196,9 +196,8 @@ def _bm25(corpus: Texts) -> _Scorer:
     """Okapi BM25 of a text for a query.
 
     ``sum over the query's words of idf tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length))``
-    with ``idf = ln(1 + (N - n + .5) / (n + .5))``, n of the N texts of the collection holding the
-    word. It has no upper end, and is not symmetric. A word that the collection does not hold has
-    n = 0.
+    with ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``, n of the N texts of the collection
+    containing the word (n = 0 for an unknown one). It has no upper bound, and is not symmetric.
 
     References
     ----------
@@ -288,7 +287,7 @@ ROUGE_L = Measure(
 BM25 = Measure(
     "BM25",
     "sum over words of the reference of idf tf (k1 + 1) / (tf + k1 (1 - b + b |d| / mean |d|)),"
-    " idf = ln(1 + (N - n + .5) / (n + .5)), k1 = 1.2, b = .75",
+    " idf = ln(1 + (N - n + 0.5) / (n + 0.5)), k1 = 1.2, b = 0.75",
     _bm25,
 )
 TF_IDF = Measure(

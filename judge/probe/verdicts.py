@@ -235,7 +235,7 @@ def _still(n_cases: int) -> float:
     """Return how large the ratio may be of a judge that changed none of its verdicts.
 
     With a share f of them changed between two runs, the noise is ``sqrt(2 f)`` of the error of
-    independent even cases; Clopper and Pearson's upper end of f is ``1 - .025^(1 / n)``.
+    independent even cases; Clopper and Pearson's upper end of f is ``1 - 0.025^(1 / n)``.
     """
     return math.sqrt(2 * (1 - 0.025 ** (1 / n_cases)))
 
@@ -541,7 +541,7 @@ def of_table(
 ) -> tuple[Coherence, ...]:
     """Ask whether prompts hang together in a table of results, beyond abilities and difficulties.
 
-    With ``Z = (Y - P) / sqrt(P (1 - P) + .001)``, P of a logistic model of abilities and
+    With ``Z = (Y - P) / sqrt(P (1 - P) + 0.001)``, P of a logistic model of abilities and
     difficulties: the largest eigenvalue of ``Z Z' / n_prompts`` (groups that nobody named), and
     for given groups c ``sum_c |sum_(t in c) z_t|^2 / n_c / n_models``.
 
@@ -934,9 +934,9 @@ def stand_in(length: int) -> str:
     Examples
     --------
     >>> stand_in(5), stand_in(14)
-    ('Entra', 'Entrant Number')
+    ('Model', 'Model Number S')
     """
-    name = "Entrant Number Seven of the Tenth Round, as Drawn by Lot"
+    name = "Model Number Seven of the Tenth Round, as Drawn by Lot"
     return (name * (length // len(name) + 1))[:length].rstrip().ljust(length, "x")
 
 

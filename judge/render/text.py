@@ -169,7 +169,7 @@ def _is_safe(name: str, value: str) -> bool:
 
 
 def _spaced(children: Sequence[Element]) -> Iterator[Element]:
-    """Put a thin space between a function's name and what stands beside it, as TeX does."""
+    """Put a thin space between a function's name and its argument, as TeX does."""
     for child, following in zip_longest(children, children[1:]):
         yield child
         if following is None or {child.tag, following.tag} & {"mo", "mspace"}:

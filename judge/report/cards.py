@@ -150,7 +150,7 @@ _SLOPE = Gauge(
     high=0.1,
     title="rank correlation gained per doubling of votes",
     good=(-0.01, 0.1),
-    labels=((-0.05, "−.05"), (0, "0"), (0.1, ".1")),
+    labels=((-0.05, "−0.05"), (0, "0"), (0.1, "0.1")),
 )
 READING_CARDS = (
     "Each line is one question. An evaluator that knows every answer reaches 1; one "

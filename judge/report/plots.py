@@ -86,8 +86,8 @@ def place_labels(
 ) -> list[Box | None]:
     """Find a place for the label of each point, as near to it as there is one.
 
-    No label meets another, a point or a line, and none leaves the frame; one for which there is no
-    room has no place. Those that can stand beside their points come first, each from the top.
+    No label meets another or a point, and none leaves the frame; one for which there is no room
+    has no place. Labels that fit next to their points come first, each from the top.
 
     Parameters
     ----------

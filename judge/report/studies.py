@@ -432,7 +432,7 @@ def write_report(study: Study, folder: Path, made: date) -> Path:
     Returns
     -------
     Path
-        The page to open; Markdown, LaTeX, JSON and Parquet stand beside it.
+        The page to open; Markdown, LaTeX, JSON and Parquet files are next to it.
 
     Raises
     ------

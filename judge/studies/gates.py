@@ -32,7 +32,7 @@ MARGIN = 0.05
 which it must lead a rule that reads nothing, at the best end, to be more than that."""
 MOST_NAMED = 3
 """Models, and pairs of them, that a reason names."""
-NOT_IDENTIFIED = "Its verdicts determine no finite ratings, and the votes do."
+NOT_IDENTIFIED = "Its verdicts determine no finite ratings, although the votes do."
 UNTESTED = "The judge agrees with people as another person does, but favouritism was not tested."
 COPIES = 0.95
 """Share of its verdicts from which a judge is said to follow a rule."""
@@ -275,7 +275,7 @@ def first_answer(evidence: Evidence) -> FirstAnswer:
 def _ranks(evidence: Evidence, otherwise: Verdict) -> tuple[Verdict, list[str]]:
     """Decide by what the judge does to single models, and name these."""
     if evidence.unranked == "no_side":
-        return "no", ["The judge's verdicts give no ranking: none prefers a side, and votes do."]
+        return "no", ["The judge's verdicts give no ranking: none prefers a side; votes do."]
     biased, pairs = evidence.biased, evidence.reversed_pairs
     texts = [
         f"The judge {'favours' if (one.value or 0.0) > 0 else 'disadvantages'} {name}: "
@@ -451,7 +451,7 @@ def _alternative(evidence: Evidence) -> str:
 def _reference(test: Alternative) -> str:
     """Give what people reach in the judge's place, and how many items would decide."""
     text = (
-        " A judge that gives what most of the other people say could replace "
+        " A judge that follows the majority of the other people could replace "
         f"{percent(test.majority)} of the people tested"
     )
     if test.person is None or test.decides_at is None:

@@ -94,7 +94,7 @@ class Graded(_Table):
     why: str = ""
 
     def sentence(self, margin: float) -> str:
-        """Describe what the grade is of, in a sentence."""
+        """Describe the grade in a sentence."""
         if self.error is None or self.lower is None or self.upper is None:
             return f"{self.name}: not graded, {self.why}."
         lies = {

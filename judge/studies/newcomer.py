@@ -400,7 +400,7 @@ By = Literal["judge only", "judge and people"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Newcomer:
+class NewModel:
     """The rating of a model that a judge has compared with models that people know.
 
     Attributes
@@ -522,7 +522,7 @@ def rate_newcomer(
     verdicts: Source,
     model: str,
     options: NewcomerOptions = NewcomerOptions(),  # noqa: B008 - it is frozen
-) -> Newcomer:
+) -> NewModel:
     """Read votes and verdicts, and rate a model by the verdicts.
 
     Raises
@@ -544,7 +544,7 @@ def newcomer(
     model: str,
     options: NewcomerOptions = NewcomerOptions(),  # noqa: B008 - it is frozen
     kind: Kind = "probabilities",
-) -> Newcomer:
+) -> NewModel:
     """Rate a model by a judge, with an interval for the rating that people would give it.
 
     Bradley-Terry is fitted to the votes on known models, and to the judge's verdicts on these and
@@ -647,7 +647,7 @@ def newcomer(
             f"{plural(n, 'known model')}. Use another judge, or collect more verdicts."
         )
         raise NotIdentifiedError(msg)
-    return Newcomer(
+    return NewModel(
         model=model,
         judge=judge.name,
         signal=kind,
@@ -697,7 +697,7 @@ def _evidence(items: Items, people: Labels, verdicts: Labels) -> tuple[Compared,
 
 
 def _known(name: str, line: Line, people: Floats, judge: Floats, own: bool) -> dict[str, Any]:
-    """Give how far a model that both rated is off the line, as `Newcomer.known`."""
+    """Give how far a model that both rated is off the line, as `NewModel.known`."""
     (y, v_y), x, v_x = people, float(judge[0]), judge[1]
     by_people, by_judge = to_points(np.array([y, line.people(x)])).tolist()
     return {

@@ -502,7 +502,7 @@ def independent_majority(accuracy: Floats) -> Floats:
 
     Examples
     --------
-    >>> independent_majority(np.array([[0.8, 0.8, 0.8]])).round(3).tolist()  # .8^3 + 3 .2 .8^2
+    >>> independent_majority(np.array([[0.8, 0.8, 0.8]])).round(3).tolist()  # 0.8^3 + 3 0.2 0.8^2
     [0.896]
     """
     rounds, k = accuracy.shape
@@ -631,7 +631,7 @@ class Panel:
     ----------
     verdicts : tuple of Files
     votes : source or None
-        None where the labels stand beside the verdicts.
+        None if the labels are a column of the verdicts.
     without_family : mapping of str to Card
         The panel without the judges of a family; empty where all are of one.
     """

@@ -37,7 +37,7 @@ ASSUMPTION = (
 )
 """Printed beside every estimate of this kind."""
 
-NOTHING_TO_GAIN = "No item has a verdict and no vote, or none has both: the judge adds nothing."
+NOTHING_TO_GAIN = "No item has a verdict without a vote, or none has both: the judge adds nothing."
 NO_RESIDUALS = (
     "The verdicts explain every vote, prompt by prompt: their residual error on other "
     "items, and so the gain from them, is unknown."

@@ -370,7 +370,7 @@ def study_raters(
     until: float = WANTED_RATERS,
     until_alpha: float = WANTED_ALPHA,
 ) -> RaterStudy:
-    """Describe what the raters of a study are like, and what more ratings would buy.
+    """Describe the raters of a study, and the effect of more ratings.
 
     Agreement, the share and the variance are of first ratings of the study's own items; the time,
     sides and repeats of all but the qualification.

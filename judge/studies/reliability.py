@@ -570,7 +570,7 @@ def always_first(items: Items, orders: Labels) -> Labels:
     Parameters
     ----------
     orders : Labels
-        The rows of the judge that it stands beside.
+        The rows of the judge to compare with.
     """
     known = orders.first != 0
     asked = np.bincount(orders.item[known], minlength=items.n)

@@ -346,7 +346,7 @@ def _named(table: Annotations, names: Sequence[str], method: str) -> list[str]:
 def _judged(
     table: Annotations, known: Labelled | None, by: str | None, counted: Counter[str]
 ) -> Iterator[_Asked]:
-    """Put the orders of each case together; a row of both stands beside them, and is passed."""
+    """Combine the orders of each case; rows of both orders are skipped."""
     judges = _named(table, ("judge",), "method")
     orders = table.texts("order") if table.has("order") else [Order.AB] * table.n
     on = dict(_beside(table, by) if known is None else _matched(table, *known))
@@ -394,7 +394,7 @@ def _matched(
 def _beside(
     table: Annotations, by: str | None
 ) -> Iterator[tuple[int, tuple[str, _Truth | None, int]]]:
-    """Read the labels that stand beside verdicts."""
+    """Read the labels in the files of verdicts."""
     column = "battle_id" if table.has("battle_id") or not table.has("item_id") else "item_id"
     names = table.texts(column)
     prompts = table.texts("prompt_id") if table.has("prompt_id") else names
@@ -549,7 +549,7 @@ _TOLERANCE = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LatentClasses:
-    """What raters' labels say of the items and of the raters.
+    """Latent classes of items, and error rates of raters.
 
     Attributes
     ----------
@@ -576,7 +576,7 @@ class LatentClasses:
 
     @property
     def above_guessing(self) -> bool:
-        """Whether raters are right more often, on average, than whoever draws a label.
+        """Whether raters are right more often, on average, than a random label.
 
         Only then do the classes have the names of the labels: raters who are mostly wrong give
         the same likelihood as raters who are mostly right, with the classes exchanged.

@@ -80,7 +80,7 @@ PAIRS = (
 """Of a bench's results of pairs: those of a file of votes, so that it can be rated.
 
 Side A is the model, side B the baseline; ``winner_ab`` and its like are in these sides too,
-whoever was shown first. ``words`` are the judge's; a verdict is null where none was read.
+whichever was shown first. ``words`` are the judge's; a verdict is null where none was read.
 """
 MARKS = (
     *("battle_id", "prompt_id", "category", "session_id", "tags", "turn", "model", "score"),
@@ -423,7 +423,7 @@ def own_method(data: Annotations) -> str | None:
 
 
 def asked_judges(data: Annotations) -> list[str]:
-    """Give the judge of each row who was to be asked, whoever was in its place."""
+    """Return the judge that was to be asked for each row, even if another replaced it."""
     judges = data.texts("judge")
     if not data.has("fallback_for"):
         return judges

@@ -576,7 +576,7 @@ KINDS = ("intervals", "win-rates", "votes")
 
 
 def plot(board: Report, kind: str = "intervals", votes: Votes | None = None) -> Picture:
-    """Draw a board; in a notebook the picture shows itself, and `Picture.write` makes files.
+    """Plot a board; a notebook displays the result, and `Picture.write` writes files.
 
     Parameters
     ----------

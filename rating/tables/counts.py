@@ -468,7 +468,7 @@ def _rate_groups(source: object, options: RateOptions, progress: Progress | None
 
 
 def read_mix(source: object, column: str) -> Mix:
-    """Count one's own prompts by category.
+    """Count prompts by category.
 
     Parameters
     ----------
@@ -502,7 +502,7 @@ def rate_mix_of(
     kappas: Sequence[float] = KAPPAS,
     reweighted: bool = False,
 ) -> MixBoard:
-    """Rate the models of a source of votes on one's own mix: see `rating.rate_mix`.
+    """Rate the models of a source of votes on a mix: see `rating.rate_mix`.
 
     Raises
     ------

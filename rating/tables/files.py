@@ -213,19 +213,18 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files that are read as one table, and what of it is read.
+    """Files that are read as one table, with the selection of columns and rows.
 
     Attributes
     ----------
     paths : tuple of path
         Files, folders of files, and patterns such as ``votes/*.csv``.
     columns : tuple of (str, str)
-        A column of ours, and the one of theirs to read it from.
+        A column of this project, and the file's column to read it from.
     where : str or None
-        SQL on the files' own columns: rows of which it does not hold are excluded, before
-        anything else.
+        SQL condition on the files' own columns; other rows are excluded first.
     labels : tuple of (str, str)
-        A value of theirs in the column of the winner, and ours; an empty one is a blank.
+        A value of the file's winner column, and this project's label; an empty one is a blank.
     winner : str or None
         That column, where it has none of the known names and is in no ``columns``.
 

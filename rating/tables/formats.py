@@ -358,7 +358,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
 
 
 def frame(board: "Report", library: str | None = None) -> Any:
-    """Return the ratings of a board as a data frame, a model a row.
+    """Return the ratings of a board as a data frame with one row per model.
 
     Parameters
     ----------
@@ -761,7 +761,7 @@ def is_folder_of_logs(path: Path) -> bool:
     """Whether a folder holds files as `write_logs` places them."""
     try:
         return path.is_dir() and any(path.glob("data/*/*/*/*.json"))
-    except OSError:  # what cannot be looked at is refused by whoever reads it
+    except OSError:  # the reader refuses what cannot be opened
         return False
 
 

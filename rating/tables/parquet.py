@@ -39,7 +39,7 @@ class _Header:
         self.data, self.at = data, 0
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """Give number and kind of each field; whoever takes them reads or skips each value."""
+        """Yield number and type of each field; the caller reads or skips each value."""
         number = 0
         while head := self.byte():
             number = number + (head >> 4) if head >> 4 else self.number()

@@ -634,14 +634,14 @@ def noticing(notice: Callable[[str], None]) -> Iterator[None]:
 def announce(
     path: str, name: str, left_out: Mapping[str, int] | None = None, n_files: int = 1
 ) -> None:
-    """Say as what a file is read, and how many rows are excluded why, to whoever asked."""
+    """Report the recognised format of a file, and its excluded rows by reason, to the caller."""
     reasons = ", ".join(f"{n:,} {why}" for why, n in sorted((left_out or {}).items()))
     many = f" ({n_files:,} files)" if n_files > 1 else ""
     mention(f"{path}{many} is read as {name}; rows excluded: {reasons or 'none'}")
 
 
 def mention(words: str) -> None:
-    """Say something of a file to whoever asked."""
+    """Report something about a file to the caller."""
     if notice := _notice.get():
         notice(words)
 

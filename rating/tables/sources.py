@@ -345,7 +345,7 @@ def opened(
     once : bool
         Give rows of a file that repeat an earlier vote a reason in ``left_out``.
     left_out : dict, optional
-        Takes how many rows are excluded, by reason, instead of whoever is to notice it.
+        Receives the number of excluded rows by reason, in place of the notice.
     named : Columns
         Names that were given: the dotted path of a member of a nested column becomes a column.
 
@@ -867,7 +867,7 @@ MARKS = {">", "<", "="}
 
 
 def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # noqa: B008
-    """Read rankings of files or a table: a row each, and who made it on what, if that is known.
+    """Read rankings from files or a table, one per row, with voter and prompt if known.
 
     The column ``ranking`` holds them as `parsed` takes them, or lists of Parquet; rows without
     one are excluded, and of a study's export second showings and those not of its items.

@@ -186,10 +186,10 @@ def test_a_number_chooses_its_form() -> None:
 
 def test_sentences_in_sentences_are_put_into_the_language_too() -> None:
     reached = Sentence(
-        "You have reached %(battles)s in an hour.",
+        "Your limit is %(battles)s per hour.",
         battles=counted("%(n)s battle", "%(n)s battles", 1200),
     )
-    assert reached == "You have reached 1,200 battles in an hour."
+    assert reached == "Your limit is 1,200 battles per hour."
     assert words_in(Language.DE)(reached) == "Du hast in einer Stunde 1.200 Duelle erreicht."
     assert words_in(Language.DE)("What nobody has put into German") == (
         "What nobody has put into German"

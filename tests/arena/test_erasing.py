@@ -213,9 +213,9 @@ def test_what_was_erased_can_be_neither_voted_on_nor_taken_up(
             )
             assert answer.status_code in (409, 422), path
         on = ada.post(f"/api/v1/battles/{voted}/continue", json={"prompt": "And then?"})
-        assert (on.status_code, "were erased" in on.json()["detail"]) == (409, True)
+        assert (on.status_code, "were deleted" in on.json()["detail"]) == (409, True)
         shown = ada.look(open_one)
-        assert (shown["state"], "were erased" in shown["message"]) == ("stopped", True)
+        assert (shown["state"], "were deleted" in shown["message"]) == ("stopped", True)
 
 
 def test_it_is_not_done_unless_somebody_writes_the_word(
@@ -531,9 +531,9 @@ def test_a_visitor_erases_their_words_and_stays_who_they_are(
         assert "1 question to a judge" in done
         assert rows_with(served, SECRET) == ["person", "invitation", "act"]
         page = text_of(ada.get("/votes"))
-        assert page.count("The words of this battle are erased") == 3
+        assert page.count("The texts of this battle are deleted") == 3
         assert f"Ada {SECRET}" in page
-        assert "nothing to erase" in text_of(ada.get("/votes/erase"))
+        assert "nothing to delete" in text_of(ada.get("/votes/erase"))
     with closing(Store(served.database)) as store:
         assert store.read(erasing.is_to_clear)
         erasing.clear_space(store, "upkeep", datetime.now(UTC))
@@ -561,7 +561,7 @@ def test_who_runs_the_arena_erases_words_and_name_of_somebody_by_their_id(
         before = page_before(admin, voter[:8])
         assert f"Ada {SECRET} {voter}" in before
         assert "9 prompts and answers in 3 battles 1 question to a judge" in before
-        assert "What becomes of 2 votes" in before
+        assert "Keep or delete 2 votes" in before
         assert f"type {voter[:8]} , with which the id begins" in before
         form = {"voter": voter, "votes": "stay", "typed": voter[:7]}
         answer = admin.post("/admin/voters/erase", data=form)
@@ -569,14 +569,14 @@ def test_who_runs_the_arena_erases_words_and_name_of_somebody_by_their_id(
         assert "turn" in rows_with(served, SECRET)
         done = text_of(admin.post("/admin/voters/erase", data=form | {"typed": voter[:8]}))
         assert "9 prompts and answers in 3 battles 1 question to a judge" in done
-        assert "Their votes stay and count, without words." in done
+        assert "The votes stay and count, without texts." in done
         assert rows_with(served, SECRET) == []
         upkeep_clears(served)
         assert files_with(served, SECRET) == []
         assert {"turn", "judgement"} <= set(rows_with(served, OTHER))
         assert counted(served) == counts
-        assert f"Grace erased the words of {voter}" in text_of(admin.get("/admin/log"))
-        assert "No words of theirs are stored here" in page_before(admin, voter)
+        assert f"Grace deleted the texts of {voter}" in text_of(admin.get("/admin/log"))
+        assert "No texts of this voter are stored here" in page_before(admin, voter)
     assert whole(served) == (3, 6)
 
 
@@ -594,7 +594,7 @@ def test_who_runs_the_arena_takes_votes_out_as_well_with_a_tombstone(
         assert "2 votes; a deletion record in the vote log states that they existed" in done
         assert "votes: 2" in text_of(admin.get("/admin/log"))
         again = text_of(admin.post("/admin/voters/erase", data=form))
-        assert "There was nothing left to erase" in again
+        assert "There was nothing to delete" in again
     upkeep_clears(served)
     assert rows_with(served, SECRET) == files_with(served, SECRET) == []
     assert [battle for battle, *_ in counted(served)] == [theirs]
@@ -610,8 +610,8 @@ def test_who_runs_the_arena_takes_votes_out_as_well_with_a_tombstone(
         ({"voter": "<b>\0</b>" * 30}, 422, "is not the id of one voter"),
         ({"votes": ""}, 422, "choose whether the votes stay"),
         ({"votes": "all"}, 422, "choose whether the votes stay"),
-        ({"typed": ""}, 422, "Nothing was erased: you typed ''"),
-        ({"typed": "<i>" * 99}, 422, "Nothing was erased: you typed '<i>"),
+        ({"typed": ""}, 422, "Nothing was deleted: you typed ''"),
+        ({"typed": "<i>" * 99}, 422, "Nothing was deleted: you typed '<i>"),
     ],
 )
 def test_the_room_erases_nothing_unless_it_is_told_whom_and_how(

@@ -39,7 +39,7 @@ def url(tmp_path: Path) -> str:
         words = {A1: complete(MAIL), B1: complete("The sea.")}
         store.close_answers(f"b{i}", BattleState.READY, words, message=None, now=NOW)
         store.cast(ballot(f"b{i}", (Choice.A, Choice.B, Choice.TIE)[i % 3], voter=voter))
-    exclude(store, "b12", DEFAULT, "ring for [x](y) | <b>")
+    exclude(store, "b12", DEFAULT, "coordinated votes for [x](y) | <b>")
     store.close()
     return made
 
@@ -66,7 +66,7 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
     assert "| Votes cast | 2026-11-20 to 2026-11-20, UTC |" in card
     assert "| Policy | default-v3. One vote per battle counts" in card
     assert "12 of 13 count under the policy." in card
-    assert r"| ring for \[x\](y) \| \<b\> | 1 |" in card
+    assert r"| coordinated votes for \[x\](y) \| \<b\> | 1 |" in card
     assert r"| \[mail\] | 12 |" in card
     assert "rules (version 1)" in card
 

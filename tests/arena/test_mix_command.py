@@ -99,7 +99,7 @@ def test_the_table_says_what_stands_behind_it_and_how_far_ranks_go(
 ) -> None:
     shown = command("mix", "votes.parquet", "--mix", "law=1", COLUMNS="120").stdout
     assert "Mix: law 100%. Effectively 6 votes stand behind it." in shown
-    assert "Effectively 6 votes stand behind this mix: under 30 it is only a hint" in shown
+    assert "This mix has 6 effective votes: under 30, the result is only a hint" in shown
     assert "Borrowed" in shown
     assert "from category to category a rating moves by" in shown
     for kappa in ("1.5 x", "2 x", "8 x"):

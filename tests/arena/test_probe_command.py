@@ -13,7 +13,7 @@ from tests.judge.probe.test_audit import votes_file
 from tests.judge.probe.test_cards import classes_file, pairs_file
 from tests.judge.probe.test_judges import HEAD, rows, written
 
-PAGE = (Path(__file__).parents[2] / "docs/guides/judge.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/guides/probe.md").read_text(encoding="utf-8")
 
 
 def given_files(folder: Path) -> None:
@@ -136,7 +136,7 @@ def test_votes_that_identify_no_rating_have_an_exit_code_of_their_own(
     (tmp_path / "one.csv").write_text("model_a,model_b,winner\nx,y,model_a\n", encoding="utf-8")
     result = command("probe", "board", "one.csv", "--arenas", "12")
     assert result.returncode == 3
-    assert result.stderr.startswith("arena: Never scored against by the rest: x.")
+    assert result.stderr.startswith("arena: The other models never won or tied against: x.")
 
 
 @pytest.mark.parametrize("name", ["similarity", "judge", "board", "prompts"])

@@ -98,12 +98,12 @@ def test_the_method_page_says_what_is_kept_and_what_went(tmp_path: Path) -> None
         served.visitor() as ada,
     ):
         page = ada.get("/method").text
-        assert "The words of a battle are erased after 30 days; its vote stays." in page
+        assert "The texts of a battle are deleted after 30 days; its vote stays." in page
         assert "So far" not in page
         ada.play()
         with closing(Store(database)) as store:
             now = datetime.now(UTC) + timedelta(days=31)
             assert erasing.expire(store, Perishable.WORDS, 30, UPKEEP, now) == 1
-        assert "So far the words of 1 battle went that way" in ada.get("/method").text
+        assert "So far, the texts of 1 battle were deleted" in ada.get("/method").text
     with quick_arena(tmp_path, database=database) as served, served.visitor() as bob:
         assert "Prompts and answers are kept until they are deleted." in bob.get("/method").text

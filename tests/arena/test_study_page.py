@@ -42,7 +42,7 @@ def test_the_study_of_the_arenas_own_votes_is_a_page_from_when_it_is_made(
         voted(ada, 6)
         page = ada.get("/study")
         assert page.status_code == 404
-        assert "Nobody has held a judge" in page.text
+        assert "There is no study of a judge" in page.text
         assert 'href="/study"' not in ada.get("/method").text
         judged_and_studied(command, served)
         page = ada.get("/study")

@@ -94,7 +94,7 @@ def test_figures_are_for_researchers_once_they_rate_nothing(arena: Served) -> No
         assert rate_one(eve, "figures")
         refused = eve.get("/studies/figures/results")
         assert refused.status_code == 403
-        assert "once you are through" in refused.text
+        assert "after you finish" in refused.text
         assert rate_one(eve, "figures")
         shown = eve.get("/studies/figures/results").text
         assert "2 raters" in shown
@@ -141,7 +141,7 @@ def test_who_does_not_qualify_reads_so_and_rates_nothing(arena: Served) -> None:
         assert "Thank you for trying" in ada.get("/studies/fit/rate").text
         assert rate_one(bob, "fit", "tie")
         assert rate_one(bob, "fit", "tie")
-        assert "You are through" in bob.get("/studies/fit/rate").text
+        assert "You have finished" in bob.get("/studies/fit/rate").text
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +233,7 @@ def test_places_are_free_once_a_rater_leaves_and_what_they_rated_is_kept(arena: 
         assert (left.status_code, left.headers["location"]) == (303, "/studies/leave")
         assert "You have rated 1 so far" in ada.get("/studies/leave").text
         assert rate_one(bob, "leave")
-        assert "You are through" in ada.get("/studies/leave/rate").text
+        assert "You have finished" in ada.get("/studies/leave/rate").text
         complete = eve.get("/studies/leave/rate")
         assert complete.status_code == 200
         assert "This study is complete" in complete.text

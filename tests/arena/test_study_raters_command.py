@@ -1,12 +1,11 @@
 """`arena study raters`, as it is typed: the keys of its JSON are a promise."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.command import Command, examples, refused
+from tests.command import Command, examples, keys_of, refused
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 
 KEYS = [
@@ -47,9 +46,8 @@ def test_the_examples_say_what_raters_are_like_and_what_more_would_buy(files: Co
     assert list(report["alpha_plan"]) == OF_ALPHA
     assert report["plan"]["enough"]["wanted"] == 0.05
     assert report["alpha_plan"]["enough"]["wanted"] == 0.1
-    document = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text("utf-8")
     names = [*KEYS, *OF_RATER, *OF_PLAN, *OF_ALPHA, *report["variance"], *report["plan"]["enough"]]
-    assert [name for name in names if f"`{name}`" not in document] == []
+    assert [name for name in names if f"`{name}`" not in keys_of("Raters")] == []
 
 
 def test_the_report_leads_to_its_command(files: Command) -> None:

@@ -274,7 +274,7 @@ def limited(ada: Person, server: FaultyServer, served: Served) -> None:
         connection.commit()
     ada.page.locator("#do-new").click()
     ada.ask(PROMPT)
-    ada.page.locator("#note", has_text="in an hour").wait_for()
+    ada.page.locator("#note", has_text="per hour").wait_for()
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("DELETE FROM turn WHERE turn >= 1000")
         connection.commit()
@@ -487,7 +487,7 @@ def admin_voters(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def admin_erase(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/voters")
-    ada.page.get_by_role("link", name="Erase the words of").last.click()
+    ada.page.get_by_role("link", name="Delete the texts of").last.click()
 
 
 def admin_battles(ada: Person, server: FaultyServer, served: Served) -> None:

@@ -198,7 +198,7 @@ def study_complete(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def study_through(ada: Person, server: FaultyServer, served: Served) -> None:
     only_one(ada, served, "only-one")
-    ada.page.get_by_role("heading", name="You are through").wait_for()
+    ada.page.get_by_role("heading", name="You have finished").wait_for()
 
 
 def study_gone_on(ada: Person, server: FaultyServer, served: Served) -> None:

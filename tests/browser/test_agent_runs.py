@@ -67,7 +67,7 @@ def test_runs_are_unfolded_compared_and_rated_by_keys(
                 assert_accessible(page)
             page.wait_for_load_state()
             page.keyboard.press("Enter")
-        expect(page.get_by_role("heading", name="You are through")).to_be_visible()
+        expect(page.get_by_role("heading", name="You have finished")).to_be_visible()
         assert ada.complaints == []
     rows = export(arena, "agents", tmp_path / "agents.parquet")
     left = {"ab": ("model_a", "model_b"), "ba": ("model_b", "model_a")}

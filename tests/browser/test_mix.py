@@ -134,7 +134,7 @@ def test_the_board_follows_the_sliders_and_the_address_keeps_the_mix(ada: Person
     expect(ada.page.locator(".standings .name").first).not_to_have_text("Quartz 8B")
     slide(ada, "creative", 0)
     slide(ada, "translation", 10)
-    expect(ada.page.locator("#result.hint")).to_contain_text("only a hint, and grey")
+    expect(ada.page.locator("#result.hint")).to_contain_text("only a hint, shown in grey")
     assert ada.complaints == []
 
 

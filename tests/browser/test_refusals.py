@@ -55,7 +55,7 @@ def test_who_follows_too_many_battles_is_shown_the_battle_once_there_is_a_place(
         second.locator("#first").wait_for(state="detached")
         second.locator("#prompt textarea").fill("And why is it red?")
         second.locator("#prompt textarea").press("Enter")
-        expect(second.locator("#note")).to_contain_text("too many pages of yours", timeout=20_000)
+        expect(second.locator("#note")).to_contain_text("too many of your pages", timeout=20_000)
         second.locator("html[data-state=ready]").wait_for(state="attached", timeout=60_000)
         expect(second.locator("#answer-a")).to_have_text(SLOW.text.strip())
         expect(second.locator("#note")).to_be_hidden()

@@ -139,7 +139,7 @@ def test_remarks_that_are_not_saved_are_an_error_and_can_be_sent_again(
         open_why(ada)
         ada.page.route(re.compile("/remarks[?]"), lambda route: route.fulfill(status=503, json={}))
         press(ada, "[name=reasons_b][value=useful]")
-        expect(ada.page.locator("#note")).to_contain_text("Your vote is saved. What you remarked")
+        expect(ada.page.locator("#note")).to_contain_text("Your vote is saved, but your feedback")
         ada.page.unroute(re.compile("/remarks[?]"))
         assert ada.api()["remarks"] is None
         ada.page.get_by_role("button", name="Send again").click()

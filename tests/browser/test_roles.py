@@ -52,7 +52,7 @@ PAGES = {
     "/battles": "Battles: Every model",
     "/battles/{battle_id}": "A was better",
     "/topics": "What people ask",
-    "/value": "What quality costs",
+    "/value": "Quality versus cost",
     "/sign-in": SIGN_IN,
     "/sign-in/openid/back": SIGN_IN,  # where nobody comes who was not sent to the provider
     "/join/{token}": "You are invited",
@@ -182,7 +182,7 @@ def test_what_is_ones_own_is_hidden_shown_again_downloaded_and_erased(
         assert other.get(f"/battles/{battle}").status_code == 200
 
         with page.expect_download() as download:
-            page.get_by_role("link", name="Download what is mine").click()
+            page.get_by_role("link", name="Download my data").click()
         assert PROMPT in json.dumps(json.loads(download.value.path().read_text()))
 
         page.get_by_role("link", name="Delete my prompts and answers").click()
@@ -193,11 +193,11 @@ def test_what_is_ones_own_is_hidden_shown_again_downloaded_and_erased(
         expect(page.get_by_role("link", name=PROMPT)).to_be_visible()
         page.get_by_role("link", name="Delete my prompts and answers").click()
         page.get_by_role("button", name="Delete my prompts and answers permanently").click()
-        expect(page.get_by_role("heading", name="Your words are erased")).to_be_visible()
+        expect(page.get_by_role("heading", name="answers are deleted")).to_be_visible()
         if scripts:
             assert_accessible(page)
         page.get_by_role("link", name="Back to my battles").click()
-        expect(page.get_by_text("The words of this battle are erased")).to_be_visible()
+        expect(page.get_by_text("The texts of this battle are deleted")).to_be_visible()
         assert other.get(f"/battles/{battle}").status_code == 404
 
 

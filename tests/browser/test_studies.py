@@ -81,7 +81,7 @@ def test_a_study_is_rated_by_keys_alone_and_nothing_names_a_model(
                 assert "model-" not in page.content()
                 page.get_by_role("button", name="Next").focus()
             page.keyboard.press("Enter")
-        expect(page.get_by_role("heading", name="You are through")).to_be_visible()
+        expect(page.get_by_role("heading", name="You have finished")).to_be_visible()
         assert ada.complaints == []
     rows = export(arena, "keys", tmp_path / "keys.parquet")
     left = {"ab": ("model_a", "model_b"), "ba": ("model_b", "model_a")}
@@ -175,7 +175,7 @@ def rated_by(
     """
     page.goto(f"{served.url}/studies/{name}/rate")
     for n in range(stop):
-        if page.get_by_role("heading", name="You are through").count():
+        if page.get_by_role("heading", name="You have finished").count():
             return n
         assert not re.search(r"alpha|AC1|\br0[1-3]\b", without_texts(page))
         left, right = (one.inner_text() for one in page.locator("article").all())

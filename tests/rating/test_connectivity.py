@@ -36,7 +36,7 @@ def test_an_undefeated_model_is_named_as_unbeaten_and_the_rest_as_winless_agains
     groups = connectivity(wins([("x", "y", 1), ("y", "x", 1), ("top", "x", 3)]))
     assert groups.unbeaten == (("top",),)
     assert groups.winless == (("x", "y"),)
-    assert "Never scored against by the rest: top." in groups.describe()
+    assert "The other models never won or tied against: top." in groups.describe()
 
 
 def test_a_group_that_always_wins_is_not_identified() -> None:

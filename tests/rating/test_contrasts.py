@@ -184,7 +184,7 @@ def test_shared_prompts_widen_the_intervals_by_themselves() -> None:
     assert (by_both.options.cluster, by_voter.options.cluster) == ("both", "voter")
     assert half_width(by_both, "m03") > 1.15 * half_width(by_voter, "m03")
     assert (by_both.design_effect.prompt or 0) > 1.4
-    assert "Votes on one prompt are alike" in " ".join(by_both.warnings)
+    assert "Votes on one prompt are correlated" in " ".join(by_both.warnings)
     assert by_voter.design_effect.prompt is None
 
 

@@ -194,7 +194,7 @@ def test_parts_are_rated_where_a_system_that_never_lost_has_no_rating() -> None:
     }
     report = rate_factors(Comparisons.from_arrays(a, b, won), levels)
     assert report.systems is None
-    assert "Never scored against by the rest: m · x" in report.additivity.reason
+    assert "The other models never won or tied against: m · x" in report.additivity.reason
     assert points(report, "model")["m"] == pytest.approx(PER_NAT * math.log(8 / 2) / 2, abs=1e-6)
     assert report.to_dict()["systems"] is None
 

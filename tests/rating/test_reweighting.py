@@ -84,7 +84,7 @@ def test_a_group_that_identifies_no_rating_says_why() -> None:
     one = boards(named(replace(rows, groups={**rows.groups, "by": group})))["kind k2 alone"]
     assert (one.kendall, one.moves) == (None, ())
     assert one.why_not is not None
-    assert "Never scored against" in one.why_not
+    assert "never won or tied against" in one.why_not
 
 
 def test_the_interval_of_a_move_by_single_clusters_is_that_of_a_t_test() -> None:

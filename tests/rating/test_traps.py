@@ -35,11 +35,11 @@ FIELD: list[Row] = [
 UNRATED: dict[str, tuple[list[Row], list[str]]] = {
     "undefeated model": (
         [*FIELD, *[("top", "x", "model_a")] * 9],
-        ["Never scored against by the rest: top.", "collect votes until", "or rate with a ridge"],
+        ["never won or tied against: top.", "collect votes until", "or rate with a ridge"],
     ),
     "winless model": (
         [*FIELD, *[("x", "last", "model_a")] * 9],
-        ["Never scored against the rest: last.", "collect votes until"],
+        ["Never won or tied against the others: last.", "collect votes until"],
     ),
     "disconnected groups": (
         [*FIELD, ("v", "w", "model_a"), ("v", "w", "model_b")],
@@ -47,7 +47,7 @@ UNRATED: dict[str, tuple[list[Row], list[str]]] = {
     ),
     "one group always beats another": (
         [*FIELD, ("v", "w", "model_a"), ("v", "w", "model_b"), *[("x", "v", "model_a")] * 9],
-        ["by the rest: x, y, z.", "against the rest: v, w."],
+        ["or tied against: x, y, z.", "against the others: v, w."],
     ),
     "empty": ([], ["no votes between two different models"]),
     "only a model against itself": ([("x", "x", "tie")] * 5, ["no votes"]),

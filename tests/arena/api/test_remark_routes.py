@@ -220,7 +220,7 @@ def test_an_arena_that_does_not_ask_takes_no_remarks_but_shows_names_that_wait(
         refused = remark(ada, battle_id, **WHY)
         assert (refused.status_code, refused.json()["detail"]) == (
             409,
-            "This arena does not ask why.",
+            "This arena does not ask for reasons.",
         )
 
 

@@ -554,7 +554,7 @@ def test_votes_that_are_withheld_can_be_put_into_the_folder(whole: Path, tmp_pat
     assert checked.notes == [
         "votes.parquet is not there: the board was not rated again, and its chain not followed."
     ]
-    assert "the hash alone was published" in (folder / "index.html").read_text()
+    assert "Only the hash of votes.parquet was published" in (folder / "index.html").read_text()
     assert check_bundle(folder, bundle_page, (checked.hash or "")[:8]).problems == []
     assert "no chain is there" in check_bundle(folder, bundle_page, "c0ffee00").problems[0]
     shutil.copy(votes_to, folder)

@@ -97,9 +97,9 @@ def test_flagged_voters_lose_all_votes_and_the_chain_verifies(played: Store) -> 
 
 def test_members_of_a_ring_lose_their_votes_on_its_model_alone(played: Store) -> None:
     apply(played, report(fans=["fan"], model="quartz"), NOW)
-    assert left_out(played) == {"b18": "ring for quartz"}
+    assert left_out(played) == {"b18": "coordinated votes for quartz"}
     apply(played, report(fans=["bot"], model="another"), NOW)
-    assert left_out(played) == {"b18": "ring for quartz"}
+    assert left_out(played) == {"b18": "coordinated votes for quartz"}
 
 
 def test_a_doubtful_member_keeps_the_votes(played: Store) -> None:
@@ -140,7 +140,7 @@ def test_a_rule_that_would_leave_out_more_than_a_fifth_is_held_and_the_board_say
     done = {one["rule"]: one for one in apply(played, report(many, fans=["fan"]), NOW)}
     assert (done[VOTERS]["held"], done[VOTERS]["share"]) == (True, 0.3)
     assert not done[RINGS]["held"]
-    assert left_out(played) == {"b18": "ring for quartz"}
+    assert left_out(played) == {"b18": "coordinated votes for quartz"}
     (warning,) = [one for one in board.refresh().warnings if "is suspended" in one]
     assert "single voters would exclude 30% of the votes" in warning
     apply(played, report(["bot"]), NOW)
@@ -153,7 +153,7 @@ def test_the_board_says_how_many_are_left_out_and_stands_beside_the_one_with_the
     apply(played, report(["bot"], fans=["fan"]), NOW)
     board = Leaderboard(played, DEFAULT, lambda: NOW).refresh()
     whole = Leaderboard(played, BEFORE_EXCLUSIONS, lambda: NOW).refresh()
-    assert board.left_out == {"ring for quartz": 1, "votes like a coin toss": 2}
+    assert board.left_out == {"coordinated votes for quartz": 1, "votes like a coin toss": 2}
     assert (board.excluded, whole.excluded) == (3, 0)
     assert (board.votes, whole.votes) == (17, 20)
 

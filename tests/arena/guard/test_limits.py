@@ -89,7 +89,7 @@ def test_a_refusal_says_when_the_next_is_free() -> None:
     with pytest.raises(LimitError) as refused:
         log.begin(limits, ADA)
     assert str(refused.value) == (
-        "You have reached 2 battles in an hour. The next is free at 13:21 UTC."
+        "Your limit is 2 battles per hour. The next is free at 13:21 UTC."
     )
     log.now = refused.value.free_at
     log.begin(limits, ADA)
@@ -100,7 +100,7 @@ def test_visitors_of_one_network_share_its_limit_and_others_do_not() -> None:
     limits = log.limits(per_address=2)
     log.begin(limits, ADA)
     log.begin(limits, BOB)
-    with pytest.raises(LimitError, match=r"Your network has reached 2 battles .* 13:00 UTC"):
+    with pytest.raises(LimitError, match=r"Your network's limit is 2 battles .* 13:00 UTC"):
         log.begin(limits, ADA)
     log.begin(limits, Voter("cleo", address="elsewhere"))
     log.begin(limits, Voter("nobody knows"))
@@ -113,7 +113,7 @@ def test_many_addresses_of_one_larger_network_share_four_times_as_much() -> None
     limits = log.limits(per_address=1)
     for n in range(4):
         log.begin(limits, Voter(f"v{n}", address=f"address {n}", network="household"))
-    with pytest.raises(LimitError, match=r"Your network has reached 4 battles .* 13:00 UTC"):
+    with pytest.raises(LimitError, match=r"Your network's limit is 4 battles .* 13:00 UTC"):
         log.begin(limits, Voter("v4", address="address 4", network="household"))
     log.begin(limits, Voter("v4", address="address 4", network="next door"))
     log.now += HOUR
@@ -132,7 +132,7 @@ def test_a_battle_that_was_not_written_takes_no_place() -> None:
 def test_the_day_s_dollars_stop_everybody() -> None:
     log = Log(costs=[(NOON - timedelta(hours=20), 3.0), (NOON - timedelta(hours=1), 2.5)])
     log.begin(log.limits(dollars_a_day=5.6), ADA)
-    with pytest.raises(LimitError, match=r"spent .* in a day\. The next is free at 16:00 UTC"):
+    with pytest.raises(LimitError, match=r"cost limit for a day\. The next is free at 16:00 UTC"):
         log.begin(log.limits(dollars_a_day=5.5), ADA)
 
 
@@ -177,7 +177,7 @@ def test_the_api_says_when_to_come_back_and_a_restart_forgets_nothing(tmp_path: 
     assert refused.status_code == 429
     assert refused.headers["content-type"] == "application/problem+json"
     assert 3500 < int(refused.headers["retry-after"]) <= 3660
-    assert refused.json()["detail"].startswith("You have reached 1 battle in an hour. The next")
+    assert refused.json()["detail"].startswith("Your limit is 1 battle per hour. The next")
 
 
 @contextmanager
@@ -202,7 +202,7 @@ def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
         ada.play()
         refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
     assert refused.status_code == 429
-    assert "spent" in refused.json()["detail"]
+    assert "cost limit" in refused.json()["detail"]
 
 
 def test_answers_to_one_voter_have_a_cap_of_their_own(tmp_path: Path, command: Command) -> None:
@@ -216,7 +216,7 @@ def test_answers_to_one_voter_have_a_cap_of_their_own(tmp_path: Path, command: C
         eve.play()
         shown = command("status", "--database", served.database, "--format", "json").stdout
     assert refused.status_code == 429
-    assert "Answers to your prompts have cost" in refused.json()["detail"]
+    assert "Answers to your prompts have reached the cost limit" in refused.json()["detail"]
     spent = json.loads(shown)
     assert [one["answers"] for one in spent["spenders"]] == [2, 2]
     assert sum(one["dollars"] for one in spent["spenders"]) == pytest.approx(spent["dollars"])
@@ -261,7 +261,7 @@ def test_turns_and_new_attempts_pass_the_limits_too(tmp_path: Path) -> None:
         for deed, body in (("turns", {"prompt": "And then?"}), ("regenerate", None)):
             refused = ada.post(f"/api/v1/battles/{battle}/{deed}", json=body)
             assert refused.status_code == 429, deed
-            assert "You have reached 2 battles in an hour." in refused.json()["detail"]
+            assert "Your limit is 2 battles per hour." in refused.json()["detail"]
         assert ada.vote(battle, "tie").status_code == 200
 
 

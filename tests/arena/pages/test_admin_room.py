@@ -114,8 +114,8 @@ def test_the_overview_says_that_an_account_is_spent_and_a_test_what_is_left_out(
         page = text_of(admin.get("/admin").text)
         assert "Name x account without credit" in page
         assert "the account has no credit left: status 429, You exceeded your current" in page
-        assert "An account without credit is topped up at its provider" in page
-        assert "A key that is refused" not in page
+        assert "Add credit for an account at its provider" in page
+        assert "Replace a refused key" not in page
         server.behaviours |= {"x": fussy, "y": Behaviour()}
         tested = text_of(admin.post("/admin/models/test").text)
     assert tested.count("It answered within") == 2
@@ -197,7 +197,7 @@ def test_votes_are_left_out_and_taken_in_again_with_a_reason_and_who_did_is_logg
         assert answer.headers["location"] == "/admin/voters?in=2"
         assert "No votes are excluded" in admin.get("/admin/voters").text
         page = text_of(admin.get("/admin/log").text)
-        assert page.index("Ada Lovelace took in votes of") < page.index(
+        assert page.index("Ada Lovelace reinstated votes of") < page.index(
             f"Ada Lovelace excluded votes of {voter}"
         )
 

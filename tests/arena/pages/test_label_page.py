@@ -89,13 +89,13 @@ def test_the_board_says_of_which_votes_it_is_and_what_it_borrows() -> None:
     assert "300 votes by 44 people on prompts of this kind, of 500 votes" in words
     assert "37% +23 −10 to +57 +25 −11 to +∞" in words
     assert "labelled by hand (Rogan and Gladen)" in words
-    assert "differs by 52 points (standard deviation; 95% interval 36 to ∞)" in words
+    assert "has a standard deviation of 52 points (95% interval 36 to ∞)" in words
     assert Page(page).open == []
 
 
 def test_without_known_errors_of_the_tagger_nothing_is_corrected() -> None:
     words = text(shown(a_label_board(rows=(a_label_row(),))))
-    assert "Not corrected for the errors of who labels" in words
+    assert "Not corrected for errors of the labels" in words
     assert "Rogan" not in words
 
 
@@ -130,12 +130,12 @@ def test_the_sentence_on_unseen_prompts_is_no_stronger_than_its_interval(
     page = text(shown(a_label_board(unseen=Unseen(80, 0.541, apart, pooled))))
     assert words in page
     assert others not in page
-    assert "Log loss a vote: 0.541 for one board" in page
+    assert "Log loss per vote: 0.541 for one board" in page
 
 
 def test_where_it_was_not_measured_the_page_does_not_say_it_of_these_votes() -> None:
     words = text(shown(a_label_board(unseen=None)))
-    assert "Log loss a vote" not in words
+    assert "Log loss per vote" not in words
     assert "the votes of MT-bench on 80 prompts" in words
 
 

@@ -43,16 +43,16 @@ def test_one_sentence_says_what_the_board_is(make_board: MakeBoard) -> None:
 
 def test_a_single_voter_supports_no_claim_about_voters(make_board: MakeBoard) -> None:
     assert summary(make_board(votes=1, voters=1, left_out={})) == (
-        "1 vote by 1 person since 3 May. Updated 2 minutes ago. Ties count half. All are from "
-        "one person, so the intervals say nothing about others. Policy default-v3 excluded no "
-        "votes."
+        "1 vote by 1 person since 3 May. Updated 2 minutes ago. Ties count half. All votes are "
+        "from one person, so the intervals do not hold for others. Policy default-v3 excluded "
+        "no votes."
     )
 
 
 def test_intervals_by_vote_are_not_said_to_allow_for_voters(make_board: MakeBoard) -> None:
     shown = summary(make_board(by_voter=False))
     assert "Intervals do not allow for voters who vote often." in shown
-    assert "too narrow when few people give many" in text(board_page(make_board(by_voter=False)))
+    assert "too narrow where few people cast many" in text(board_page(make_board(by_voter=False)))
 
 
 def test_ranks_of_a_small_team_stand_apart_and_are_said_to_be_theirs(
@@ -64,7 +64,7 @@ def test_ranks_of_a_small_team_stand_apart_and_are_said_to_be_theirs(
         replace(second, rank_low=None, rank_high=None),
     )
     page = text(board_page(make_board(voters=8, among=ranks)))
-    assert "Among these 8 voters So few people can say little of others" in page
+    assert "Among these 8 voters These voters are too few" in page
     assert "Model Rank among them quartz-8b 1–2 chalk-3b –" in page
     assert "Rank among them" not in text(board_page(make_board(voters=8)))
 
@@ -176,7 +176,7 @@ def test_whose_models_are_voted_on_is_said_with_its_inequality(make_board: MakeB
     shown = text(board_page(make_board(shares=shares, gini=0.25), "data")).replace(
         "\N{NO-BREAK SPACE}", " "
     )
-    assert "Of all sides of the votes, 75% are of Stone Works." in shown
+    assert "Stone Works has 75% of all sides of the votes." in shown
     assert "Gini index between organisations: 0.25" in shown
     assert "Clay 2 100 25%" in shown
     assert "Gini" not in text(board_page(make_board(), "data"))
@@ -205,7 +205,7 @@ def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
         assert "14 June 2026, 14:18 UTC" in caption
     assert "Bradley-Terry, ties half" in standings
     assert "version 3f9a1c2e" in standings
-    assert "56 voters (effective sample size 31); the busiest gave 8" in standings
+    assert "56 voters (effective sample size 31); the busiest voter cast 8" in standings
 
 
 def test_battles_without_a_vote_are_counted_by_model(make_board: MakeBoard) -> None:
@@ -258,13 +258,13 @@ def test_a_cell_without_a_rating_shows_the_count_alone(make_board: MakeBoard) ->
 def test_what_holds_the_first_place_is_a_sentence(make_board: MakeBoard) -> None:
     shown = text(board_page(make_board(), "robustness"))
     assert (
-        "First place rests on 12 votes of 2,184 at most: without them, chalk-3b would stand above "
-        "quartz-8b. So it would without 3 of the 56 voters." in shown
+        "First place depends on at most 12 votes of 2,184: without them, chalk-3b would rank "
+        "above quartz-8b. So it would without 3 of the 56 voters." in shown
     )
     assert "quartz-8b over chalk-3b 368 12 3 about 1,900" in shown
 
 
-@pytest.mark.parametrize(("more_votes", "words"), [(0, "apart already"), (55, "about 55")])
+@pytest.mark.parametrize(("more_votes", "words"), [(0, "separated"), (55, "about 55")])
 def test_votes_to_come_are_said_as_far_as_they_are_known(
     make_board: MakeBoard, more_votes: int | None, words: str
 ) -> None:
@@ -279,18 +279,18 @@ def test_neighbours_that_are_level_are_counted_and_not_listed(
     holds = (a_hold(), *[a_hold(more_votes=more_votes)] * 8)
     page = board_page(make_board(holds=holds), "robustness")
     assert (
-        "8 pairs of neighbours are about level and not shown: more than 100 times as many votes "
-        "would be needed" in text(page)
+        "8 pairs of neighbours are about equal and not shown: separating them would need more "
+        "than 100 times as many votes" in text(page)
     )
     assert page.count(">over</span>") == 1
     alone = text(board_page(make_board(holds=holds[1:]), "robustness"))
-    assert "First place rests on 12 votes" in alone
-    assert "Order turns without" not in alone
+    assert "First place depends on at most 12 votes" in alone
+    assert "Rank flips without" not in alone
 
 
 def test_a_rank_that_nothing_overturned_is_called_firm(make_board: MakeBoard) -> None:
     shown = text(board_page(make_board(holds=(a_hold(k=None),)), "robustness"))
-    assert "First place is firm: no removal that was tried, of up to 60 votes" in shown
+    assert "First place is robust: no removal of up to 60 votes that was tried" in shown
     assert "368 not found 3" in shown
 
 
@@ -301,10 +301,10 @@ def test_the_pairs_that_ratings_describe_worst_are_named(make_board: MakeBoard) 
         "\N{NO-BREAK SPACE}", " "
     )
     assert (
-        "Of 45 pairs with 5 votes or more, 1 lies further from the expected share than two "
-        "standard errors; if it did, about 2.0 would among voters like these. All pairs together: "
-        "chance explains as much (p = 0.620). Furthest: quartz-8b won 90% of 40 votes against "
-        "chalk-3b, where 75% was expected." in shown
+        "Of 45 pairs with 5 votes or more, 1 is more than two standard errors from the "
+        "expected share; if it did, about 2.0 would among voters like these. All pairs "
+        "together: compatible with chance (p = 0.620). Furthest: quartz-8b won 90% of 40 "
+        "votes against chalk-3b, where 75% was expected." in shown
     )
 
 
@@ -313,7 +313,7 @@ def test_pairs_that_one_number_does_not_describe_are_said_to_be_so(make_board: M
     shown = text(board_page(make_board(fit_check=check), "head-to-head")).replace(
         "\N{NO-BREAK SPACE}", " "
     )
-    assert "no, they lie further off than chance explains (p = 0.004)." in shown
+    assert "no, the deviations exceed chance (p = 0.004)." in shown
 
 
 def test_too_few_voters_say_nothing_of_chance(make_board: MakeBoard) -> None:
@@ -335,10 +335,10 @@ def test_a_past_is_drawn_with_its_intervals_in_words(make_board: MakeBoard) -> N
 
 def test_what_equal_voters_would_change_is_said(make_board: MakeBoard, make_row: MakeRow) -> None:
     same = text(board_page(make_board(), "robustness"))
-    assert "With the same weight for each of the 56 people the order would be the same" in same
+    assert "With equally weighted voters (56 people), the order is the same" in same
     moved = replace(make_row(), voter_rating=1150.0, voter_rank=2)
     shown = text(board_page(make_board(rows=(moved, make_row("chalk-3b", 816.0))), "robustness"))
-    assert "1 model would stand elsewhere" in shown
+    assert "1 model has another rank" in shown
     assert "quartz-8b 1,184 no. 1 1,150 no. 2 −34 *" in shown
 
 

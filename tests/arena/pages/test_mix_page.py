@@ -62,7 +62,7 @@ def test_the_form_s_answer_is_the_board_on_that_mix(ada: Visitor) -> None:
     assert answer.status_code == 200
     assert "Code 75%" in words
     assert "Creative writing 25%" in words
-    assert "votes stand behind this mix." in words
+    assert "effective votes." in words
     assert "The address of this page keeps the mix." in words
     body = ada.get("/mix.json?code=30&creative=10").json()
     best = body["ratings"][0]
@@ -97,7 +97,7 @@ def test_two_models_of_one_s_choice_are_compared(ada: Visitor) -> None:
 def test_a_mix_on_few_votes_is_grey_and_says_so(ada: Visitor) -> None:
     few = ada.get("/mix?translation=1")
     assert {"id": "result", "class": "hint"} in Page(few.text).all("div")
-    assert "Under 30 it is only a hint, and grey." in text(few.text)
+    assert "Under 30, it is only a hint, shown in grey." in text(few.text)
     assert {"id": "result"} in Page(ada.get("/mix?code=1").text).all("div")
 
 

@@ -75,9 +75,9 @@ def test_an_unknown_voter_is_told_of_the_cookie() -> None:
 @pytest.mark.parametrize("pacing", list(Pacing))
 def test_the_method_page_tells_how_this_arena_paces(make_board: MakeBoard, pacing: Pacing) -> None:
     shown = text(method_page(make_board(), pacing=pacing, linked=True))
-    assert ("at one common pace" in shown) == (pacing is Pacing.PACED)
+    assert ("releases both answers at one pace" in shown) == (pacing is Pacing.PACED)
     assert ("appear together" in shown) == (pacing is Pacing.BOTH_DONE)
-    assert ("Speed can be seen" in shown) == (pacing is Pacing.RAW)
+    assert ("Speed is visible" in shown) == (pacing is Pacing.RAW)
 
 
 def test_the_method_page_names_policy_rules_and_export(make_board: MakeBoard) -> None:

@@ -49,7 +49,7 @@ def test_what_is_dominated_and_what_to_take_stand_in_words() -> None:
     words = text(page(valued()))
     assert "Excluded from the costs: m9 (no price is known)." in words
     assert "by Quartz" in words
-    assert "lies within 20 points of the best" in words or "that lie within 20 points" in words
+    assert "is within 20 points of the best" in words or "that are within 20 points" in words
 
 
 def test_a_model_without_a_price_is_not_drawn_against_price() -> None:

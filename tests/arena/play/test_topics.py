@@ -206,5 +206,5 @@ def test_an_arena_of_private_battles_shows_private_topics(tmp_path: Path) -> Non
             assert ada.get("/topics").status_code == 404
             release_topics(store, NOW, private=True)
         page = ada.get("/topics").text
-        assert "Battles of this arena are private" in page
+        assert "Battles and prompts of this arena are private" in page
         assert "in batches of at least 25 prompts by at least 10 people" in page

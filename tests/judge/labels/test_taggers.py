@@ -47,7 +47,7 @@ def label(prompt: str, facet: str) -> str:
 
 def test_the_documented_accuracy_is_that_of_the_samples() -> None:
     """On a failure, the rows on the left belong into the document, and a new version with them."""
-    document = read("docs/guides/rate.md")
+    document = read("docs/guides/prompts.md")
     assert [row for row in table() if f"| {' | '.join(row)} |" not in document] == []
 
 

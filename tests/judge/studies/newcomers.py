@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.studies.data import JudgeVerdicts, StudyData
-from judge.studies.newcomer import Kind, Newcomer, newcomer
+from judge.studies.newcomer import Kind, NewModel, newcomer
 from judge.studies.options import NewcomerOptions
 from judge.studies.rows import Items, Labels
 from rating.typing import Floats
@@ -130,7 +130,7 @@ class Planted:
             strengths = strengths + np.linalg.pinv(laplacian) @ (wins - p).sum(axis=1)
         return float(1000 + PER_NAT * (strengths[-1] - strengths[:-1].mean()))
 
-    def rated(self, seed: int, options: NewcomerOptions | None = None) -> tuple[Newcomer, float]:
+    def rated(self, seed: int, options: NewcomerOptions | None = None) -> tuple[NewModel, float]:
         data, truth = self.draw(seed)
         family = NewcomerOptions(own=("owl-*", NEW)) if self.own else NewcomerOptions()
         kind: Kind = "verdicts" if self.hard else "probabilities"

@@ -78,7 +78,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     assert verdict.verdict == "yes"
     assert verdict.headline.startswith("Yes. The judge agrees with a person at most 5")
     text = " ".join(verdict.reasons)
-    for part in ("what most of the other people say", "replace 90%", "About 422 items"):
+    for part in ("follows the majority of the other people", "replace 90%", "About 422 items"):
         assert part in text
     for part in ("tested for 2 of 2 models", "can miss a judge that favours the best model"):
         assert part in text

@@ -13,7 +13,7 @@ from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.newcomer import (
     Compared,
     Line,
-    Newcomer,
+    NewModel,
     board_of,
     calibrated,
     newcomer,
@@ -117,7 +117,7 @@ def test_six_models_of_mt_bench_are_not_enough(published_data: Path) -> None:
     assert "Excluded from the interval, as the judge's own: gpt-4." in rated.warnings
 
 
-def ends(rated: Newcomer) -> tuple[float, float]:
+def ends(rated: NewModel) -> tuple[float, float]:
     assert rated.lower is not None
     assert rated.upper is not None
     return rated.lower, rated.upper

@@ -1,4 +1,4 @@
-"""Votes say whether they are on a broken answer, and labels which answers name a model."""
+"""Mark votes on broken answers, and label answers that name a model."""
 
 from collections import defaultdict
 
