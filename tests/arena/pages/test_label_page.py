@@ -141,7 +141,9 @@ def test_where_it_was_not_measured_the_page_does_not_say_it_of_these_votes() -> 
 
 def test_two_labels_at_once_are_said_to_be_one() -> None:
     page = shown(a_label_board(), replace(CODE, also=(("language", "fr"),)))
-    words = "under 30 votes are on prompts of both: this board is of Code alone. See French"
+    words = (
+        "Fewer than 30 votes are on prompts of both kinds: this board uses Code alone. See French"
+    )
     assert words in text(page)
     assert "/leaderboard?language=fr" in [link["href"] for link in Page(page).all("a")]
 
