@@ -53,7 +53,7 @@ CSS = """
 .gradio-container { max-width: 1240px !important; margin: 0 auto !important; }
 #answers > .block { min-width: min(20rem, 100%) !important; flex: 1 1 20rem !important; }
 #answers > .block { height: max(14rem, 50dvh) !important; padding-top: 1.8rem; }
-#answers label[data-testid="block-label"] { top: 0; }
+#answers label[data-testid="block-label"] { margin-top: -1.8rem; }
 #answers .bubble-wrap { contain: content; }
 #answers button[aria-label="Clear"], #answers .prose :is(form, input, select, textarea),
 #answers .prose :is(img, video, audio, iframe) { display: none; }
