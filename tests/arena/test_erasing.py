@@ -74,15 +74,7 @@ def quote_everywhere(served: Served, battle_id: str) -> None:
     tables = Table.metadata.tables
     with store.writing() as session:
         for statement in statements:
-            assert (
-                session.connection()
-                .execute(
-                    text(statement).bindparams(b=battle_id)
-                    if ":b" in statement
-                    else text(statement)
-                )
-                .rowcount
-            )
+            assert session.connection().execute(text(statement), {"b": battle_id}).rowcount
         for key, asked in (("j1", PROMPT), ("j2", OTHER)):
             judged = {
                 "hash": key,
