@@ -33,7 +33,7 @@ def type_of(schema: dict[str, Any]) -> str:
     if choices := ["true", "false"] if schema.get("type") == "boolean" else schema.get("enum"):
         *most, last = (f"`{choice}`" for choice in choices)
         return f"{', '.join(most)} or {last}"
-    words = TYPES.get(schema.get("format", schema["type"]), schema["type"])
+    words = str(TYPES.get(schema.get("format", schema["type"]), schema["type"]))
     if "exclusiveMinimum" in schema:
         words += f" above {schema['exclusiveMinimum']}"
     if "minimum" in schema:
