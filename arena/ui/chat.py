@@ -65,7 +65,7 @@ CSS = """
 }
 """
 
-LATEX = [
+LATEX: list[dict[str, str | bool]] = [
     {"left": "$$", "right": "$$", "display": True},
     {"left": r"\[", "right": r"\]", "display": True},
     {"left": r"\(", "right": r"\)", "display": False},
@@ -349,10 +349,10 @@ class Chat(gr.Blocks):
         }
 
 
-def _messages(battle: Snapshot) -> Iterator[tuple[Side, list[dict[str, str]]]]:
+def _messages(battle: Snapshot) -> Iterator[tuple[Side, list[Any]]]:
     """Give the conversation with each side."""
     for side in Side:
-        messages = []
+        messages: list[Any] = []
         for turn in battle.turns:
             answer = turn.a if side is Side.A else turn.b
             messages.append({"role": "user", "content": turn.prompt})

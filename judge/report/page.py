@@ -741,7 +741,8 @@ def bias_section(judges: Judges, level: float) -> Section:
                 label = f"{judge.name}: {label[:1].lower()}{label[1:]}"
             shares = judge.preferred.get(name, (None, None))
             if name == "refusal" and judge.biases.moderation is not None:
-                shares = tuple(judge.biases.moderation[who] for who in ("people", "judge"))
+                moderation = judge.biases.moderation
+                shares = moderation["people"], moderation["judge"]
             cells = map(points_of, (effect.people, effect.judge, effect.difference))
             rows.append((label, *(NONE if s is None else percent_of(s) for s in shares), *cells))
             if effect.people and effect.judge and name != "self":

@@ -87,7 +87,7 @@ def test_what_cannot_be_compared_is_said_in_one_line(command: Command, runs: Pat
 
 
 def test_its_examples_run(command: Command, runs: Path) -> None:
-    lines = examples(command, "compare")
+    lines = examples("compare")
     assert [command(*words).returncode for words in lines] == [0, 0]
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.arena.benches import judged
-from tests.arena.test_fallback_judge_command import DENIES, MODEL, OUT, refuses, report
-from tests.command import Command, refused
+from tests.arena.test_fallback_judge_command import DENIES, MODEL, OUT, refuses
+from tests.command import Command, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.process import Process
 from tests.sqlite import new_sqlite

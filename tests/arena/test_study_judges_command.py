@@ -154,7 +154,7 @@ def test_the_report_has_every_form(arena: Command, tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_help_run(arena: Command) -> None:
-    commands = examples(arena, "study judges")
+    commands = examples("study judges")
     assert len(commands) == 2
     for words in commands:
         assert arena(*words, "--rounds", "100").returncode == 0

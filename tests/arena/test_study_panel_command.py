@@ -147,5 +147,5 @@ def test_the_examples_of_the_help_work(arena: Command, tmp_path: Path) -> None:
     written(tmp_path / "other.csv", labelled(wrong, ["z"]))
     votes = [row[:4] for row in labelled(np.zeros((40, 1), dtype=bool))]
     written(tmp_path / "votes.csv", votes, "item_id,model_a,model_b,winner")
-    for words in examples(arena, "study panel"):
+    for words in examples("study panel"):
         assert arena(*words).returncode == 0, words

@@ -34,7 +34,7 @@ def files(command: Command) -> Command:
 
 
 def test_the_examples_say_what_raters_are_like_and_what_more_would_buy(files: Command) -> None:
-    table, in_json = [files(*words, COLUMNS="160") for words in examples(files, "study raters")]
+    table, in_json = [files(*words, COLUMNS="160") for words in examples("study raters")]
     assert (table.returncode, table.stderr) == (0, "")
     text = " ".join(table.stdout.split())
     assert "Raters prefer the left" in text

@@ -206,7 +206,7 @@ def test_the_examples_of_its_help_can_be_typed(arena: Command, tmp_path: Path) -
     votes(tmp_path)
     rows = [f"{name},{1000 + i},{i}" for i, name in enumerate(NAMES)]
     table(tmp_path, "\n".join(["model,elo,other", *rows]) + "\n", "published.csv")
-    typed = examples(arena, "study scores")
+    typed = examples("study scores")
     assert len(typed) == 2
     for words in typed:
         assert arena(*words).returncode == 0, words

@@ -40,7 +40,7 @@ def files(command: Command) -> Command:
 
 
 def test_the_examples_say_how_often_a_judge_is_right(files: Command) -> None:
-    table, in_json = [files(*words, COLUMNS="160") for words in examples(files, "study truth")]
+    table, in_json = [files(*words, COLUMNS="160") for words in examples("study truth")]
     assert (table.returncode, table.stderr) == (0, "")
     text = " ".join(table.stdout.split())
     assert "owl: The judge names the right side in 100% (89–100) of its verdicts" in text

@@ -22,7 +22,7 @@ import arena
 from arena.domain.people import Role
 from arena.errors import SettingsError
 from arena.settings import read_settings
-from arena.ui.chat import BEGUN, OPEN, UNMOUNTED
+from arena.ui.chat import BEGUN, OPEN, UNMOUNTED, Chat
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.open_pages import served as serving
 from tests.serving import Served, client_of, invited, serve, write_roster
@@ -375,11 +375,11 @@ def test_a_page_that_is_closed_ends_its_battle_and_frees_its_place(
 def test_a_stop_ends_both_answers_which_take_a_vote_then(tmp_path: Path) -> None:
     with mounted(tmp_path, SLOW, SLOW) as served, guest(served) as ada:
         assert ada.join("prompt", "Why is the sky blue?").status_code == 200
+        other = Guest(ada.client)
         for seen in ada.events():
             if seen["msg"] == "process_generating" and not ada.battle:
                 shown = ada._values(seen["output"]["data"])
                 ada.battle = shown["battle"]
-                other = Guest(ada.client)
                 assert shown["do-stop"]["interactive"] is True
             if "A sentence that" in json.dumps(seen) and not other.battle:
                 other.battle = ada.battle
@@ -441,7 +441,7 @@ def test_the_documented_chat_can_be_made(tmp_path: Path, monkeypatch: pytest.Mon
     example = guide.split("\n## Gradio chat\n")[1].split("```python\n")[1].split("```")[0]
     names: dict[str, Any] = {}
     exec(example, names)
-    assert isinstance(names["chat"], gr.Blocks)
+    assert isinstance(names["chat"], Chat)
     assert {"launch", "options"} <= {*dir(names["chat"])}
     names["chat"].parts.store.close()
     assert (tmp_path / "team.db").exists()
