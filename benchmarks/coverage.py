@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rating import Comparisons, NotIdentifiedError, bootstrap, fit_bradley_terry, infer
+from rating import Cluster, Comparisons, NotIdentifiedError, bootstrap, fit_bradley_terry, infer
 from tests.simulation import D1, Design, Floats
 
 POINTS_PER_NAT = 400 / math.log(10)
@@ -41,7 +41,7 @@ def ours(data: Comparisons) -> Interval:
     return each.value - half, each.value + half
 
 
-def _kinds(data: Comparisons) -> tuple[str, ...]:
+def _kinds(data: Comparisons) -> tuple[Cluster, ...]:
     return ("voter", "prompt") if data.prompt is not None else ("voter",)
 
 
@@ -103,7 +103,9 @@ PROGRAMS: Mapping[str, Callable[[Comparisons], Interval]] = {
 }
 
 
-def shares(design: Design, boards: int, programs: Mapping[str, Callable]) -> dict[str, list[str]]:
+def shares(
+    design: Design, boards: int, programs: Mapping[str, Callable[[Comparisons], Interval]]
+) -> dict[str, list[str]]:
     """Return, for each program, the share of models held: of the others and of a newcomer."""
     rng, new = design.generator(SEED), design.newcomer is not None
     held: dict[str, list[Floats]] = {name: [] for name in programs}

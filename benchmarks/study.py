@@ -31,7 +31,8 @@ def main() -> None:
 
 def report(votes: str, verdicts: str, rounds: int) -> None:
     """Study two files part by part."""
-    from judge.studies.one_judge import StudyOptions, study_judges
+    from judge.studies.one_judge import study_judges
+    from judge.studies.options import StudyOptions
 
     began = last = now()
     part = ""

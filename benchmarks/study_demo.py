@@ -1,6 +1,7 @@
 """Two studies of judges on published votes, or one on a simulated arena. `make study-demo`."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ def main() -> None:
 def published(votes: Path) -> None:
     """Study the judges of LLMFAO and of MT-bench."""
     crowd, experts = votes / "llmfao", votes / "mtbench"
-    texts = ["--outputs", crowd / "outputs.jsonl", "--prompts", crowd / "prompts.jsonl"]
+    texts = ["--outputs", f"{crowd}/outputs.jsonl", "--prompts", f"{crowd}/prompts.jsonl"]
     study(crowd / "votes.parquet", crowd / "judgments.parquet", "llmfao", *texts)
     asked = ["--by", "turn", "--voters", "expert_*"]
-    asked += ["--prompts", experts / "mt_bench_questions.jsonl"]
+    asked += ["--prompts", f"{experts}/mt_bench_questions.jsonl"]
     study(experts / "votes.parquet", experts / "judgments.parquet", "mtbench", *asked)
 
 
@@ -84,7 +85,7 @@ def make(rng: np.random.Generator, votes: Path, verdicts: Path) -> None:
     people = {name: values[rows] for name, values in columns.items()}
     names_of = np.array([f"voter-{v:02}" for v in voter], dtype=object)
     write({**people, "winner": winner, "voter": names_of}, votes)
-    judges = {
+    judges: dict[str, Callable[[float], Any]] = {
         "careful": lambda first: gap + 0.2 * length,
         "wordy": lambda first: gap + 1.4 * length + 0.1 * first,
         "hasty": lambda first: 0.6 * gap + 0.9 * first,

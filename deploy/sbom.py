@@ -97,7 +97,8 @@ def licences_of(name: str, version: str) -> list[dict[str, Any]]:
 
 
 def _licences(stated: PackageMetadata) -> list[dict[str, Any]]:
-    short = stated.get("License-Expression") or stated.get("License") or ""
+    fields = stated.json
+    short = str(fields.get("license_expression") or fields.get("license") or "")
     try:
         return [{"expression": canonicalize_license_expression(short)}]
     except InvalidLicenseExpression:
