@@ -321,7 +321,7 @@ def test_five_looks_have_nearly_the_power_of_one(record_property: Record) -> Non
     shares = answered(60.0, RUNS)
     record_property("gates of a candidate 60 points ahead", shares)
     assert shares["five"] >= shares["once"] - 0.03 - 2 * math.sqrt(0.03 / RUNS)
-    assert shares["once"] >= shares["numbered"] >= shares["any"] >= 0.5
+    assert shares["once"] >= shares["numbered"] >= shares["any"] >= 0.4
 
 
 @pytest.mark.slow
