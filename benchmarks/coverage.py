@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from rating import Cluster, Comparisons, NotIdentifiedError, bootstrap, fit_bradley_terry, infer
+from rating.typing import Bools
 from tests.simulation import D1, Design, Floats
 
 POINTS_PER_NAT = 400 / math.log(10)
@@ -108,7 +109,7 @@ def shares(
 ) -> dict[str, list[str]]:
     """Return, for each program, the share of models held: of the others and of a newcomer."""
     rng, new = design.generator(SEED), design.newcomer is not None
-    held: dict[str, list[Floats]] = {name: [] for name in programs}
+    held: dict[str, list[Bools]] = {name: [] for name in programs}
     done = 0
     while done < boards:
         try:
