@@ -331,10 +331,7 @@ class Value:
 
 
 def _choices(board: Value, names: Mapping[str, str]) -> Iterator[Sentence]:
-    facts: dict[str, Any] = {
-        "near": int(NEAR),
-        "sure": f"{SURE:.0%}".replace("%", "\N{NO-BREAK SPACE}%"),
-    }
+    facts: dict[str, Any] = {"near": int(NEAR), "sure": f"{SURE:.0%}"}
     alone = {name: len(_near(board.models, name)) == 1 for name in MEASURES}
     if board.cheapest is not None and alone["cost"]:
         yield Sentence(

@@ -58,6 +58,7 @@ PAGES = {
     "/join/{token}": "You are invited",
     "/admin": "Overview",
     "/admin/models": "Models",
+    "/admin/people": "People",
     "/admin/voters": "Voters",
     "/admin/voters/erase": "Delete a user's prompts and answers",
     "/admin/battles": "Flagged battles",
