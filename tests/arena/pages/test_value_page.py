@@ -117,8 +117,8 @@ def test_refusals_stand_beside_ratings_with_intervals_and_corrected() -> None:
 
 def test_shares_of_few_prompts_are_grey_and_others_are_not() -> None:
     rows = page(valued(safety=SAFETY)).split('<h2 id="refusals">')[1].split("<tr>")
-    few = {('class="few"' in row, "60 prompts" in row) for row in rows if "prompts</span>" in row}
-    few |= {('class="few"' in row, "60 prompts" in row) for row in rows if "prompts, a hint" in row}
+    of_prompts = [row for row in rows if "prompts</span>" in row or "prompts, a hint" in row]
+    few = {('class="few"' in row, "60 prompts" in row) for row in of_prompts}
     assert few == {(True, True), (False, False)}
 
 
