@@ -24,6 +24,7 @@ from arena.settings import read_settings
 from arena.store import kept_boards
 from arena.store.engine import sqlite_file
 from arena.store.store import Store
+from arena.ui.battle_page import VERSION
 from tests.arena.api.test_who_may_ask import routes_of
 from tests.arena.test_metrics import figures
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
@@ -107,6 +108,7 @@ HEADERS = {
     *("content-language", "vary"),
     *("content-type", "content-length", "transfer-encoding"),
     *("content-security-policy", "x-content-type-options", "referrer-policy"),
+    "x-arena-page",  # the version of the page, the same in every answer
 }
 
 
@@ -239,6 +241,7 @@ def test_no_field_or_header_before_the_vote_is_a_time_a_count_or_a_cost(tmp_path
         ada.look(battle_id)
         ada.post(f"{path}/stop")
     assert {name for answer in answers for name in answer.headers} <= HEADERS
+    assert {answer.headers.get("x-arena-page") for answer in answers} == {VERSION}
     fields = [field for answer in answers for field in fields_of(answer)]
     assert {name for name, _ in fields} == FIELDS
     assert {name for name, value in fields if isinstance(value, int | float)} == {"turn", "status"}

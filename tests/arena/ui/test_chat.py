@@ -312,8 +312,8 @@ def test_the_page_loads_nothing_from_elsewhere_whatever_a_model_writes(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"battles_per_voter_hour": 1}, "You have reached 1 battle in an hour."),
-        ({"battles_per_address_hour": 1}, "Your network has reached 1 battle in an hour."),
+        ({"battles_per_voter_hour": 1}, "Your limit is 1 battle per hour."),
+        ({"battles_per_address_hour": 1}, "Your network's limit is 1 battle per hour."),
         ({"max_prompt_chars": 25}, "The prompt has 26 characters; up to 25 can be sent."),
     ],
     ids=["voter", "address", "length"],
@@ -347,7 +347,7 @@ def test_a_cost_cap_ends_new_battles(tmp_path: Path) -> None:
         with serving(app) as client, guest(str(client.base_url)) as ada:
             ada.ask()
             ada.press("vote-tie")
-            assert "has spent what it may spend" in note(ada.ask())
+            assert "has reached its cost limit for a day" in note(ada.ask())
 
 
 @pytest.mark.parametrize(
