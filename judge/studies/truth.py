@@ -246,7 +246,7 @@ def study_truth(
     DataError
         If a file cannot be read, holds no label, or a case has two that differ.
     """
-    rows, counted, by = _read(verdicts, labels, options.by)
+    rows, excluded, by = _read(verdicts, labels, options.by)
     by_judge = {
         name: [rows[i] for i in own] for name, own in groups([r.judge for r in rows]).items()
     }
@@ -265,9 +265,9 @@ def study_truth(
         shown={one.judge: _shown(one, by_judge[one.judge], len(whole), options) for one in whole},
         leads=tuple(_leads(by_judge, whole, options)),
         n_cases=len({row.case for row in rows}),
-        n_unlabelled=counted["unlabelled"],
-        n_without_reply=counted["without reply"],
-        n_unknown=counted["unknown"],
+        n_unlabelled=excluded["unlabelled"],
+        n_without_reply=excluded["without reply"],
+        n_unknown=excluded["unknown"],
     )
 
 
@@ -275,16 +275,16 @@ def _read(
     verdicts: Sequence[Files], labels: Files | None, by: str | None
 ) -> tuple[list[_Asked], Counter[str], str | None]:
     """Read all that was asked, count what is excluded, and name the column that parts cases."""
-    counted: Counter[str] = Counter()
+    excluded: Counter[str] = Counter()
     tables = [read_annotations(files, "verdicts") for files in verdicts]
     if by is None and all(table.has(*BOTH_ORDERS, SUBSET) for table in tables):
         by = SUBSET
-    known = None if labels is None else _labelled(labels, by, counted)
+    known = None if labels is None else _labelled(labels, by, excluded)
     rows = [
         row
         for table in tables
         for row in (
-            _llmbar(table, by) if table.has(*BOTH_ORDERS) else _judged(table, known, by, counted)
+            _llmbar(table, by) if table.has(*BOTH_ORDERS) else _judged(table, known, by, excluded)
         )
     ]
     if not rows:
@@ -292,10 +292,10 @@ def _read(
             "No verdict is on a case with a label: name the file that was judged with --truth, "
             "or give both the same battle_id."
         )
-    return rows, counted, by
+    return rows, excluded, by
 
 
-def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> Labelled:
+def _labelled(labels: Files, by: str | None, excluded: Counter[str]) -> Labelled:
     """Read the cases that have a label, what is right of each, and their items where named."""
     sides = read_labels(labels)
     if sides is None:
@@ -307,7 +307,7 @@ def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> Labelled:
     for named, side, part, item in zip(pairs, sides.tolist(), parts, items, strict=True):
         label = SIDES.get(side)
         if label in (None, TIE):
-            counted["unlabelled"] += 1
+            excluded["unlabelled"] += 1
             continue
         truth = _Truth(str(label), named.prompt_id, part)
         if known.setdefault(named.battle_id, (named, truth, item))[1].label != label:
@@ -344,7 +344,7 @@ def _named(table: Annotations, names: Sequence[str], method: str) -> list[str]:
 
 
 def _judged(
-    table: Annotations, known: Labelled | None, by: str | None, counted: Counter[str]
+    table: Annotations, known: Labelled | None, by: str | None, excluded: Counter[str]
 ) -> Iterator[_Asked]:
     """Combine the orders of each case; rows of both orders are skipped."""
     judges = _named(table, ("judge",), "method")
@@ -357,9 +357,9 @@ def _judged(
             continue
         name, truth, sign = on.get(row, ("", None, 1))
         if truth is None:
-            counted["unknown" if known else "unlabelled"] += 1
+            excluded["unknown" if known else "unlabelled"] += 1
         elif table.has("status") and table.need("status")[row] in NO_REPLY:
-            counted["without reply"] += 1
+            excluded["without reply"] += 1
         else:
             if of.setdefault((judge, name), truth).label != truth.label:
                 msg = f"The case {name!r} has two labels that differ: give it one."
