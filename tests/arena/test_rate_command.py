@@ -51,6 +51,10 @@ def documented_votes(folder: Path) -> None:
         FROM range(240) AS rows(i)
     """
     duckdb.execute(f"COPY ({query}) TO '{folder}/votes.parquet'")
+    styles = enumerate(("headers", "bold", "code"), 3)
+    more = ", ".join(f"i * {k} % 7 AS {name}_a, i % {k} AS {name}_b" for k, name in styles)
+    of_battles = query.replace("FROM range", f", {more} FROM range")
+    duckdb.execute(f"COPY ({of_battles}) TO '{folder}/battles.parquet'")
     votes = duckdb.read_parquet(str(folder / "votes.parquet"))
     votes.project("model_a AS left, model_b AS right, winner AS choice, voter AS user").write_csv(
         str(folder / "other.csv")

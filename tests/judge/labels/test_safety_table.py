@@ -83,7 +83,9 @@ def test_a_folder_is_read_whole_and_a_model_in_two_files_is_refused(tmp_path: Pa
     (tmp_path / "notes.txt").write_text("no rates")
     table = read_safety(tmp_path)
     assert {*table.rates} == {"owl", "wren"}
-    assert "was said by the judge crow" in " ".join(table.in_words(["owl", "wren"]))
+    assert "The judge crow decided which answers comply" in " ".join(
+        table.in_words(["owl", "wren"])
+    )
     written(tmp_path / "c.json", "owl")
     with pytest.raises(DataError, match=r"'owl' stands in .*a\.json' and in .*c\.json'"):
         read_safety(tmp_path)

@@ -157,7 +157,7 @@ def test_without_inspect_a_sentence_says_what_to_install(tmp_path: Path) -> None
     with ZipFile(path, "w") as log:
         log.writestr("header.json", "{}")
     for read in (lambda: read_responses([path]), lambda: read_agent_runs(path)):
-        with pytest.raises(DataError, match=r"pip install '\.\[inspect\]'"):
+        with pytest.raises(DataError, match=r"pip install 'blind-arena\[inspect\]'"):
             read()
 
 
