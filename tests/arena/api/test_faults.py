@@ -298,8 +298,9 @@ def play_until_asked(ada: Visitor, server: FaultyServer, name: str) -> str:
 
 
 def test_two_models_at_fault_are_both_replaced(
-    ada: Visitor, server: FaultyServer, store: Store
+    ada: Visitor, server: FaultyServer, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("arena.store.roster.FAILED_IN_A_ROW", 60)  # none is paused before
     behave(server, refusal(401), "zanzibar", "quagmire")
     played = (ada.play() for _ in range(60))
     battle_id = next(each for each in played if len(answers(store, each)) == 4)
