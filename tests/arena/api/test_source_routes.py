@@ -500,7 +500,7 @@ def test_words_of_a_rater_go_and_their_votes_stay(
     )
     assert [answer.status_code for answer in gone] == [409] * 4
     assert {answer.json()["detail"][:38] for answer in gone} == {
-        "The texts of this battle were deleted. "
+        "The texts of this battle were deleted."
     }
 
 
