@@ -291,15 +291,15 @@ def test_an_invitation_that_is_revoked_lets_nobody_in(served: Served, command: C
         gone = admin.post("/admin/people/invitation", data=revoke)
         assert "there is no such user or pending invitation" in text_of(gone.text)
     command("people", "invite", "Grace", "--role", "voter", *at)
-    listed = json.loads(command("people", "list", "--format", "json", *at).stdout)
-    (one,) = listed["invitations"]
+    users = json.loads(command("people", "list", "--format", "json", *at).stdout)
+    (one,) = users["invitations"]
     assert (one["name"], one["role"], one["used"], one["uses"]) == ("Grace", "voter", 0, 1)
     assert "invited until" in command("people", "list", *at).stdout
     changed = command("people", "change", "Grace", "--role", "researcher", *at).stdout
     assert "gives the role researcher" in changed
     assert "lets nobody in" in command("people", "change", one["id"], "--block", *at).stdout
-    listed = json.loads(command("people", "list", "--format", "json", *at).stdout)
-    assert listed["invitations"] == []
+    users = json.loads(command("people", "list", "--format", "json", *at).stdout)
+    assert users["invitations"] == []
     unknown = command("people", "change", "Grace", "--block", *at)
     assert unknown.returncode == 2
     assert "No user has the name 'Grace'" in unknown.stderr

@@ -222,7 +222,8 @@ def test_a_database_that_cannot_be_opened_is_said(url: str, words: str) -> None:
 
 def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match=r"'postgresql'.*psycopg.*pip install '.\[postgres\]'"):
+    install = r"'postgresql'.*psycopg.*pip install 'blind-arena\[postgres\]'"
+    with pytest.raises(StoreError, match=install):
         Store("postgresql://x/y")
 
 
