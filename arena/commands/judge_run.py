@@ -88,8 +88,7 @@ def _require_new(folder: Path) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         there = next(iter(sorted(folder.glob(f"{REQUESTS}*"))), None)
         if there is not None:
-            msg = f"{str(there)!r} exists, and may have been sent: name another folder."
-            raise DataError(msg)
+            raise DataError(f"{str(there)!r} exists, and may have been sent: name another folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -119,8 +118,7 @@ async def _write(work: Work, folder: Path) -> tuple[list[str], int]:
             n += 1
         return files.done(), n
     except OSError as error:
-        msg = f"Cannot write into {str(folder)!r}: {error.strerror}."
-        raise DataError(msg) from error
+        raise DataError(f"Cannot write into {str(folder)!r}: {error.strerror}.") from error
 
 
 class _Requests:
@@ -523,8 +521,7 @@ def _beyond(certificate: Path, work: Work) -> tuple[str, ...]:
     from rating.tables.peers import mention
 
     if not work.method.pairwise:
-        msg = f"--certificate is for pairs of responses, not for {work.method.name!r}."
-        raise DataError(msg)
+        raise DataError(f"--certificate is for pairs of responses, not for {work.method.name!r}.")
     today = datetime.now(UTC).date()
     sentences = foreseen(read_licence(certificate), today, work.model.id, work.method, work.cases)
     for sentence in sentences:
@@ -552,11 +549,9 @@ def _require_batch_alone(
     }
     name = next((name for name, there in given.items() if there), None)
     if name is not None:
-        msg = f"--batch {batch[0]} makes no calls and writes no verdicts: omit {name}."
-        raise DataError(msg)
+        raise DataError(f"--batch {batch[0]} makes no calls and writes no verdicts: omit {name}.")
     if method == IFEVAL:
-        msg = "--method ifeval asks no model, so it has no batch."
-        raise DataError(msg)
+        raise DataError("--method ifeval asks no model, so it has no batch.")
 
 
 def _require_jury(
@@ -574,7 +569,7 @@ def _require_jury(
 
 def _jury(work: Work) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Ask one judge after the other, and return the rows of all with those of the jury."""
-    from judge.report.jury import jury
+    from judge.report.judges import jury
     from judge.verdict import Stop
 
     by_seat: dict[str, Sequence[dict[str, Any]]] = {}
@@ -755,11 +750,9 @@ def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
     from judge.tables.verdicts import constraint_rows, write_judged
 
     if judge is not None:
-        msg = f"--method ifeval uses no judge: omit --judge {judge}."
-        raise DataError(msg)
+        raise DataError(f"--method ifeval uses no judge: omit --judge {judge}.")
     if out is None:
-        msg = "--method ifeval costs nothing: name the file to write with --out."
-        raise DataError(msg)
+        raise DataError("--method ifeval costs nothing: name the file to write with --out.")
     with announced():
         instructed = read_instructed([task.chosen.cases(source) for source in task.cases])
     named = [one for one, _ in instructed]

@@ -283,8 +283,7 @@ def second_judge(
     if name is None or method is None:
         return None
     if name == chosen.judge:
-        msg = f"{option} {name!r} is the judge itself: name another, or omit it."
-        raise DataError(msg)
+        raise DataError(f"{option} {name!r} is the judge itself: name another, or omit it.")
     model = roster_model(roster, name, option)
     if chosen.budget is not None and model.price is None:
         msg = f"--budget counts dollars, and {name!r} has no price in the roster: add it."
@@ -446,8 +445,7 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
     if model is None:
         names = ", ".join(model.id for model in models)
         what = "name one of" if name is None else f"there is no model {name!r} in the roster;"
-        msg = f"{option}: {what} {names}."
-        raise SettingsError(msg)
+        raise SettingsError(f"{option}: {what} {names}.")
     return model
 
 
@@ -465,8 +463,7 @@ def method_of(name: str, rubric: Path | None, scale: str | None) -> "FileMethod"
     if scale is not None:
         low, _, high = scale.partition("-")
         if not (low.strip().isdecimal() and high.strip().isdecimal()):
-            msg = f"--scale {scale!r} is not a scale: give its ends, such as 1-5."
-            raise DataError(msg)
+            raise DataError(f"--scale {scale!r} is not a scale: give its ends, such as 1-5.")
         marks = int(low), int(high)
     return named(name, rubric=None if rubric is None else read_text(rubric), scale=marks)
 
@@ -474,8 +471,7 @@ def method_of(name: str, rubric: Path | None, scale: str | None) -> "FileMethod"
 def require_references(name: str, method: "FileMethod | None") -> None:
     """Raise `DataError` for a method that shows no reference answers."""
     if method is None or "reference" not in method.fields:
-        msg = f"--references is for methods such as mt_bench, not for {name!r}."
-        raise DataError(msg)
+        raise DataError(f"--references is for methods such as mt_bench, not for {name!r}.")
 
 
 def _require_bare(task: Task) -> None:

@@ -129,8 +129,7 @@ def invite(
         msg = f"A name has 1 to {LONGEST_NAME} characters, got {len(name.strip())} in {name!r}."
         raise SettingsError(msg)
     if to is not None and (name or role):
-        msg = f"--for {to!r} is for an existing user: omit the name and --role."
-        raise SettingsError(msg)
+        raise SettingsError(f"--for {to!r} is for an existing user: omit the name and --role.")
     token, now = new_token(), datetime.now(UTC)
     expires = now + timedelta(days=days)
     with arena_store(database) as store:
@@ -178,8 +177,7 @@ def change(
     from arena.store import people
 
     if role is None and block is None and not sign_out:
-        msg = "Name a change: --role, --block, --unblock or --sign-out."
-        raise SettingsError(msg)
+        raise SettingsError("Name a change: --role, --block, --unblock or --sign-out.")
     with arena_store(database) as store:
         with store.reading() as session:
             fit: list[Person | Pending] = [one for one, *_ in people.matching(session, who)]
@@ -485,8 +483,7 @@ def change_source(
         "token_hash": None if token is None else token_hash(token),
     }
     if all(value in (None, ()) for value in changed.values()):
-        msg = f"No change of {name!r} was given: use an option, such as --pause."
-        raise SettingsError(msg)
+        raise SettingsError(f"No change of {name!r} was given: use an option, such as --pause.")
     with arena_store(database) as store, store.writing() as session:
         source = sources.change(session, name, people.TERMINAL, datetime.now(UTC), **changed)
     if token is not None:
@@ -549,8 +546,7 @@ def _origins(given: tuple[str, ...]) -> tuple[str, ...]:
             )
             raise SettingsError(msg)
     if len(read) > MOST_ORIGINS:
-        msg = f"A source has up to {MOST_ORIGINS} origins, got {len(read)}."
-        raise SettingsError(msg)
+        raise SettingsError(f"A source has up to {MOST_ORIGINS} origins, got {len(read)}.")
     return tuple(dict.fromkeys(origin for _, origin in read if origin))
 
 

@@ -217,7 +217,7 @@ def panel(
     """
     _require_folder(out)
     from arena.boards.fitted import votes_of
-    from judge.report.studies import panel_page, write_panel
+    from judge.report.judges import panel_page, write_panel
     from judge.studies.panel import study_panel
     from rating.tables.sources import shared
 
@@ -259,7 +259,7 @@ def truth(
     arena study truth verdicts.csv --truth pairs.jsonl --format json
     """
     _require_folder(out)
-    from judge.report.studies import truth_page, write_truth
+    from judge.report.judges import truth_page, write_truth
     from judge.studies.truth import study_truth
     from rating.tables.sources import shared
 
@@ -365,8 +365,7 @@ def raters(
 
 def _require_folder(out: Path | None) -> None:
     if out is not None and out.exists() and not out.is_dir():
-        msg = f"Cannot write into {str(out)!r}: it is a file. Name a folder."
-        raise DataError(msg)
+        raise DataError(f"Cannot write into {str(out)!r}: it is a file. Name a folder.")
 
 
 def _written(
@@ -652,8 +651,7 @@ def create(
     else:
         planned = _planned(Kind.ITEM, items, outputs, prompts)
     if pilot >= len(planned):
-        msg = f"--pilot {pilot} leaves none of {len(planned)} items: give fewer."
-        raise DataError(msg)
+        raise DataError(f"--pilot {pilot} leaves none of {len(planned)} items: give fewer.")
     for place in range(pilot):
         planned[place] = type(planned[place])(Kind.PILOT, planned[place].item)
     more_of = _planned_runs if runs else _planned
@@ -892,8 +890,7 @@ def _answered(
 
 def _people_study_require_new(names: list[str], name: str) -> None:
     if name in names:
-        msg = f"There is a study {name!r} already: choose another name."
-        raise SettingsError(msg)
+        raise SettingsError(f"There is a study {name!r} already: choose another name.")
 
 
 def _require_apart(planned: "list[PlannedItem]", files: Sequence[Path | None]) -> None:

@@ -229,7 +229,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 ADDRESS_AND_PORT = re.compile(r"\[(?P<v6>.+)\](?::[0-9]+)?|(?P<v4>[0-9.]+):[0-9]+")
 CLAIMS = re.compile(r"forwarded|x-forwarded-.+|x-real-ip|x-gradio-server")
-"""Headers that claim for whom a request is made; behind us only `Host` and the scope count."""
+"""Headers that name another client or host; behind us only `Host` and the scope count."""
 
 NEEDS = {
     Role.VOTER: Sentence("This page is for members only."),

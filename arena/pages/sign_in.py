@@ -112,7 +112,7 @@ class _OpenId:
             mail = claimed
         name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
         groups = {str(one).casefold() for key in GROUPS for one in _as_list(claims.get(key))}
-        account = str(claims["sub"])  # of whom the log holds no name and no address
+        account = str(claims["sub"])  # the log has it in place of name and address
         elsewhere = claims.get("_claim_names")
         if not groups and isinstance(elsewhere, dict) and "groups" in elsewhere:
             logger.warning("The provider omits the groups of account %r: too many.", account)

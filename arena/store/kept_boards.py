@@ -215,8 +215,8 @@ def status(
         ``since``, when the day begins, which ends now; ``running``, battles that are being
         answered, in all processes; ``battles`` begun and ``votes`` cast, skips omitted; the
         ``dollars`` spent on the answers of ``models``, as the daily ``budget`` counts them; the
-        ``spenders``, the voters to whom answers cost most; and the models that are ``paused``,
-        as they failed again and again: by ``model``, with the last ``failure`` and ``since`` when.
+        ``spenders``, the voters whose answers cost most; and the ``paused`` models, disabled after
+        repeated failures: ``model``, the last ``failure`` and the time, ``since``.
 
         Of each model that was asked, those that failed most first, then by name: ``answers``,
         whatever became of them, and ``failures``, those that happened most often first, with the
@@ -259,7 +259,7 @@ def status(
 
 
 def _spenders(session: Session, since: datetime) -> list[dict[str, Any]]:
-    """List the voters to whom answers cost most, by their id and, of users, their name."""
+    """List the voters whose answers cost most, by their id and, of users, their name."""
     total = func.sum(log.dollars())
     query = (
         select_rows(OWNER, func.count(), total)

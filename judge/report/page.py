@@ -435,7 +435,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
             "voters, over people; the interval of the best possible judge is over prompts alone. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: of a verdict "
-            "and a vote, or of two votes, with ties. Replaces: share of the people tested whom "
+            "and a vote, or of two votes, with ties. Replaces: share of the tested people that "
             "it can replace in the alternative-annotator test; of two people, another person."
         ),
         strong=tuple(range(len(judges))),

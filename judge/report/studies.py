@@ -1,12 +1,8 @@
-"""Reports on studies: one judge, boards, panels, and labels taken as truth.
+"""Reports on studies that compare judges with people.
 
 A study as a report to hand on: one HTML file, and the same for other programs beside it.
 
 The parts of a report on boards, ratings with a judge's help, and what to vote on next.
-
-The report on a panel of judges: what it is worth, and who errs with whom.
-
-The report on judges that were compared with labels taken as truth.
 """
 
 import shlex
@@ -40,7 +36,7 @@ from judge.report.page import (
     ties_section,
     write_forms,
 )
-from judge.report.plots import Mark, heat_map, scatter, spanning
+from judge.report.plots import Mark, scatter, spanning
 from judge.studies.alignment import LIST_TERM
 from judge.studies.alternative import ASSUMPTION
 from judge.studies.biases import LENGTH, SELF
@@ -50,7 +46,6 @@ from judge.studies.estimates import (
     NONE,
     Estimate,
     counts,
-    gap_of,
     joined,
     minus,
     number_of,
@@ -61,11 +56,9 @@ from judge.studies.estimates import (
 )
 from judge.studies.gates import MIN_CASES, MIN_PROMPTS, RATERS, Verdict
 from judge.studies.one_judge import JudgeStudy, Study, by_agreement, leaderboard
-from judge.studies.panel import Panel
 from judge.studies.plan import Plan
 from judge.studies.powered import PoweredRatings
 from judge.studies.rows import RowTexts, read_texts
-from judge.studies.truth import Accuracy, TruthStudy
 from rating import __version__
 from rating.outcome import of_sides
 from rating.sentences import foremost
@@ -830,334 +823,3 @@ def command(study: Study, name: str = "judge") -> str:
     sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
     words += dict.fromkeys(word for files in sources for word in option_words(files))
     return shlex.join([*words, "--out", "study"])
-
-
-PANEL_NAME = "panel"
-PANEL_OPENING = (
-    "Several models judge the same answers, and the majority of their verdicts counts. If their "
-    "errors are correlated, many judges are worth few: this report estimates how many."
-)
-LIMITS = (
-    "Judges may share errors for a reason that most people share, too: agreement is not truth.",
-    "The best judge, and the order in which judges are added, are selected on these same items.",
-    "All figures are for these prompts and pairs of models; on other tasks, errors may "
-    "be more or less correlated.",
-)
-NOISY = (
-    "If most of the few people who voted on an item are wrong, every good judge errs on "
-    "it: the panel is worth at least the number shown, with votes taken as the truth. "
-    "The cost of shared errors is not estimated from votes."
-)
-
-
-def write_panel(panel: Panel, folder: Path, made: date) -> Path:
-    """Write the report in every form into a folder, as `write_forms`."""
-    page = panel_page(panel, made)
-    return write_forms(page, panel.to_dict(), list(_panel_rows(panel)), folder, PANEL_NAME)
-
-
-def panel_page(panel: Panel, made: date) -> Page:
-    """Say all that the report says, in its order."""
-    words = ["arena", "study", "panel", *(str(files.paths[0]) for files in panel.verdicts)]
-    words += ["--votes", str(panel.votes)] if panel.by_people else []
-    words += panel.options.words()
-    sources = [source for source in (*panel.verdicts, panel.votes) if isinstance(source, Files)]
-    words += dict.fromkeys(word for files in sources for word in option_words(files))
-    sections = [
-        *_heat(panel),
-        Section("Limits", points=tuple(_panel_limits(panel))),
-        Section("Reproduce this report", code=shlex.join([*words, "--out", PANEL_NAME])),
-    ]
-    page = Page(
-        title="How many independent judges is this panel worth?",
-        opening=PANEL_OPENING,
-        about=_panel_about(panel),
-        answers=(Answer(_who(panel), _tone(panel), panel.headline, panel.sentences),),
-        first=Section("The panel", table=_card(panel), more=tuple(_tables(panel))),
-        sections=tuple(sections),
-        made=made,
-        version=__version__,
-    )
-    return page.answered() if panel.n_prompts < MIN_PROMPTS else page
-
-
-def _who(panel: Panel) -> str:
-    return f"Panel of {panel.card.k}"
-
-
-def _tone(panel: Panel) -> Tone:
-    """Colour the answer: well where the panel is certainly better than its best judge alone."""
-    lead = panel.card.over_best
-    if lead.lower is not None and lead.lower > 0:
-        return "good"
-    return "poor" if lead.upper is not None and lead.upper < 0 else "fair"
-
-
-def _panel_about(panel: Panel) -> dict[str, str]:
-    families = {judge.family for judge in panel.judges}
-    truth = f"Votes: {panel.votes}" if panel.by_people else "Labels in the files"
-    return {
-        "Verdicts": joined([str(files) for files in panel.verdicts]),
-        "Compared with": truth,
-        "Items": f"{plural(panel.n_items, 'item')} of {plural(panel.n_prompts, 'prompt')}",
-        "Judges": f"{plural(panel.card.k, 'judge')} of {len(families):,} "
-        + ("family" if len(families) == 1 else "families"),
-    }
-
-
-def _card(panel: Panel) -> Table:
-    one, level = panel.card, f"{100 * panel.options.level:g}%"
-    least = ", at least" if panel.by_people else ""
-    cells = {
-        "Judges": f"{one.k}",
-        f"Equivalent independent judges{least}": number_of(one.n_eff),
-        "Equivalent independent judges, at most": number_of(one.at_most),
-        "Mean correlation of errors": number_of(one.mean_correlation, 3),
-        "Accuracy: mean of the judges": percent_of(one.mean),
-        f"Accuracy: the best judge ({panel.best})": percent_of(one.best),
-        "Accuracy: the majority": percent_of(one.majority),
-        "Accuracy: majority of independent judges": percent_of(one.independent),
-        "Gap to independent judges, percentage points": gap_of(one.gap),
-        "Lead over the best judge, percentage points": gap_of(one.over_best),
-    }
-    return Table.of(
-        ("The panel", "Value"),
-        {name: (text,) for name, text in cells.items() if text != NONE},
-        f"On {plural(panel.n_items, 'item')} with parsed verdicts of all judges. {level} "
-        "intervals resample prompts. With half of the judges right, the panel is half right.",
-    )
-
-
-def _tables(panel: Panel) -> Iterator[Table]:
-    yield Table.of(
-        ("Judge", "Family", "Right", "Not read", "Items excluded"),
-        {
-            judge.name: (
-                judge.family,
-                percent_of(judge.accuracy),
-                f"{judge.n_unread:,}",
-                f"{judge.without:,}",
-            )
-            for judge in panel.judges
-        },
-        "Accuracy on the items for which every judge has a parsed verdict. An unparsed verdict is "
-        "not an error. Items without a parsed verdict of one judge are excluded for all.",
-    )
-    if panel.card.k > 1:
-        yield _correlations(panel)
-        yield _order(panel, "Order by independence", panel.by_n_eff)
-        yield _order(panel, "Order by accuracy", panel.by_accuracy)
-        yield from _families(panel)
-
-
-def _correlations(panel: Panel) -> Table:
-    names = [judge.name for judge in panel.judges]
-    numbers = [str(place + 1) for place in range(len(names))]
-    return Table.of(
-        ("Correlation of errors", *numbers),
-        {
-            f"{number} {name}": [_correlation(panel, i, j) for j in range(len(names))]
-            for i, (number, name) in enumerate(zip(numbers, names, strict=True))
-        },
-        "1 if two judges err on the same items, 0 if the errors of one carry no information "
-        f"about the other's. {NONE}: one of them errs on none or on all.",
-    )
-
-
-def _correlation(panel: Panel, i: int, j: int) -> str:
-    value = panel.correlations[i, j]
-    return "" if i == j else NONE if value != value else minus(f"{value:.2f}")
-
-
-def _order(panel: Panel, name: str, order: Sequence[Mapping[str, Any]]) -> Table:
-    return Table.of(
-        (name, "Equivalent to", "Accuracy of the majority"),
-        {
-            f"{place}. {one['judge']}": (
-                NONE if one["n_eff"] is None else f"{one['n_eff']:.2f}",
-                percent(one["accuracy"]),
-            )
-            for place, one in enumerate(order, 1)
-        },
-        "Each line adds the judge that leaves the panel best, starting with the judge of the "
-        f"highest accuracy. Selected on these {plural(panel.n_items, 'item')}.",
-    )
-
-
-def _families(panel: Panel) -> Iterator[Table]:
-    if not panel.without_family:
-        return
-    gap = [] if panel.by_people else ["Gap to independent judges"]
-    yield Table.of(
-        ("Without the family", "Judges", "Equivalent to", "Accuracy of the majority", *gap),
-        {
-            family: (
-                f"{one.k}",
-                number_of(one.n_eff),
-                percent_of(one.majority),
-                *(gap_of(one.gap) for _ in gap),
-            )
-            for family, one in panel.without_family.items()
-        },
-        "The family is the column family of the verdicts, or else the letters at the start "
-        "of a judge's name.",
-    )
-
-
-def _heat(panel: Panel) -> Iterator[Section]:
-    if panel.card.k < 2:
-        return
-    cells = [
-        [None if i == j or value != value else float(value) for j, value in enumerate(row)]
-        for i, row in enumerate(panel.correlations.tolist())
-    ]
-    svg = heat_map(
-        cells, [(judge.name, 1) for judge in panel.judges], title="Correlation of errors"
-    )
-    caption = (
-        "Correlation of the errors of each two judges, in the order of the rows: blue if "
-        "they err together, orange if one errs where the other does not."
-    )
-    yield Section("Correlated errors", figures=(Figure(svg, caption),))
-
-
-def _panel_limits(panel: Panel) -> Iterator[str]:
-    yield from foremost(panel.warnings)
-    if panel.by_people:
-        yield NOISY
-    yield from LIMITS
-
-
-def _panel_rows(panel: Panel) -> Iterator[dict[str, Any]]:
-    """Give every figure as a row: part, name, other name, value and ends."""
-    one = panel.card
-    figures = {
-        "n_eff": one.n_eff,
-        "at_most": one.at_most,
-        "mean_correlation": one.mean_correlation,
-        "accuracy.mean": one.mean,
-        "accuracy.best": one.best,
-        "accuracy.majority": one.majority,
-        "accuracy.independent": one.independent,
-        "gap": one.gap,
-        "over_best": one.over_best,
-    }
-    yield from (_row("panel", name, "", figure) for name, figure in figures.items())
-    for judge in panel.judges:
-        yield _row("accuracy", judge.name, "", judge.accuracy)
-    for pair in panel.to_dict()["correlations"]:
-        value = Estimate(pair["value"], None, None, panel.n_items)
-        yield _row("correlation", pair["a"], pair["b"], value)
-
-
-def _row(part: str, name: str, other: str, figure: Estimate) -> dict[str, Any]:
-    return {"part": part, "name": name, "other": other} | figure.to_dict()
-
-
-TRUTH_NAME = "truth"
-TRUTH_TONES: Mapping[int, Tone] = {1: "good", 0: "fair", -1: "poor"}
-TRUTH_OPENING = (
-    "Each of these pairs has one side that is right by construction. This report counts "
-    "how often a judge names it, in both orders."
-)
-NOTE = (
-    "Accuracy: share of all verdicts, in both orders; a tie or an unparsed verdict is "
-    "not right. Choosing at random is right in 50%. Intervals are for other prompts."
-)
-TRUTH_LIMITS = (
-    "Accuracy on cases with a known answer is weak evidence for questions on which people differ.",
-    "Truth sets are public: a judge may have been trained on their answers.",
-)
-
-
-def write_truth(study: TruthStudy, folder: Path, made: date) -> Path:
-    """Write the report in every form into a folder, as `judge.report.page.write_forms`."""
-    return write_forms(
-        truth_page(study, made), study.to_dict(), list(_truth_rows(study)), folder, TRUTH_NAME
-    )
-
-
-def truth_page(study: TruthStudy, made: date) -> Page:
-    """Say all that the report says, in its order."""
-    more = [_table((study.by or "", "Judge"), study.parts)] if study.parts else []
-    if study.leads:
-        more.append(_lead_table(study))
-    return Page(
-        title="How accurate are these judges?",
-        opening=TRUTH_OPENING,
-        about={
-            "Verdicts": joined([str(files) for files in study.verdicts]),
-            "Labels": "in the files of verdicts" if study.labels is None else str(study.labels),
-            "Cases": f"{study.n_cases:,}",
-            "Judges": joined([one.judge for one in study.whole]),
-        },
-        answers=tuple(_truth_answer(study, one) for one in study.whole),
-        first=Section("Accuracy", table=_table(("Judge",), study.whole), more=tuple(more)),
-        sections=(
-            Section("Limits", points=(*foremost(study.warnings), *TRUTH_LIMITS)),
-            Section("Reproduce this report", code=_truth_command(study)),
-        ),
-        made=made,
-        version=__version__,
-    )
-
-
-def _truth_answer(study: TruthStudy, one: Accuracy) -> Answer:
-    headline, *rest = study.sentences(one)
-    tone = TRUTH_TONES[study.shown[one.judge]]
-    return Answer(one.judge, tone, headline, (*rest, *_comparisons(study, one)))
-
-
-def _comparisons(study: TruthStudy, one: Accuracy) -> Iterator[str]:
-    """Say of each pair once, behind its first judge."""
-    for lead, text in zip(study.leads, study.comparisons, strict=True):
-        if lead.first == one.judge:
-            yield text
-
-
-def _table(names: tuple[str, ...], rows: tuple[Accuracy, ...]) -> Table:
-    head = ("Right", "In both orders", "Cases", "Ties", "Unparsed")
-    return Table(
-        (*names, *head),
-        tuple((*((one.part,) if len(names) > 1 else ()), one.judge, *_cells(one)) for one in rows),
-        note=NOTE,
-    )
-
-
-def _cells(one: Accuracy) -> tuple[str, ...]:
-    right, scores = (percent_of(one.right), percent_of(one.right_in_both)), one.scores
-    if scores is None:
-        return (*right, *["0"] * 3)
-    return (*right, f"{scores.n:,}", f"{scores.n_tied:,}", f"{scores.n_unread:,}")
-
-
-def _lead_table(study: TruthStudy) -> Table:
-    return Table.of(
-        ("Difference in accuracy", "Percentage points", "Cases"),
-        {
-            f"{lead.first} minus {lead.second}": (gap_of(lead.gap), f"{lead.gap.n:,}")
-            for lead in study.leads
-        },
-        note=("On the cases that both judged in both orders, paired by prompt."),
-    )
-
-
-def _truth_rows(study: TruthStudy) -> Iterator[dict[str, Any]]:
-    """Give every figure as a row: judge, part, name, value, ends and n."""
-    for one in (*study.whole, *study.parts):
-        for name, estimate in (("right", one.right), ("right_in_both", one.right_in_both)):
-            yield {"judge": one.judge, "part": one.part, "figure": name} | estimate.to_dict()
-    for lead in study.leads:
-        named = {"judge": f"{lead.first} minus {lead.second}", "part": "all", "figure": "right"}
-        yield named | lead.gap.to_dict()
-
-
-def _truth_command(study: TruthStudy) -> str:
-    """Write the command that makes this report."""
-    words = ["arena", "study", "truth", *(str(files.paths[0]) for files in study.verdicts)]
-    if study.labels is not None:
-        words += ["--truth", str(study.labels.paths[0])]
-    words += study.options.words()
-    sources = [*study.verdicts, *([] if study.labels is None else [study.labels])]
-    words += dict.fromkeys(word for files in sources for word in option_words(files))
-    return shlex.join([*words, "--out", "truth"])

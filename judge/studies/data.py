@@ -118,7 +118,7 @@ def read_study(
         If a source cannot be read, the two have no item in common, or an option does not fit.
     """
     cast = read_votes(votes, voters, by)
-    given = read_rows(verdicts, unread=True, by=by)
+    given = read_rows(verdicts, unparsed=True, by=by)
     aligned = align(cast, given)
     data = study_data(aligned)
     return data if by is None else replace(data, groups=parted(aligned, by))
@@ -126,7 +126,7 @@ def read_study(
 
 def read_votes(votes: Source, pattern: str | None, by: str | None = None) -> Rows:
     """Read the votes of people, of those whose names fit a pattern; raises `DataError`."""
-    rows = read_rows(votes, unread=False, by=by)
+    rows = read_rows(votes, unparsed=False, by=by)
     if pattern is None:
         return rows
     if "voter" not in rows.names:

@@ -48,7 +48,7 @@ MIN_MODELS = 4
 FAVOURED = 0.1
 """Share of a win per item beyond which a model is favoured: no yes then."""
 PASS = 0.5
-"""Share of the people tested whom a judge has to be able to replace."""
+"""Share of the tested people that a judge must be able to replace."""
 
 LONGEST = "Longest answer"
 MARKDOWN = "More markdown"
@@ -109,7 +109,7 @@ class Alternative:
     Attributes
     ----------
     winning_rate : float
-        Share of the people tested whom the judge can replace.
+        Share of the tested people that the judge can replace.
     advantage : float
         How often it is equivalent to the person it would replace, on average over people.
     margin : float

@@ -139,8 +139,8 @@ def _require_no_run(votes: Source) -> None:
 
 def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
     """Answer by votes of people, and what verdicts add to them."""
-    cast = read_rows(votes, unread=False)
-    given = read_rows(verdicts.source, unread=True)
+    cast = read_rows(votes, unparsed=False)
+    given = read_rows(verdicts.source, unparsed=True)
     require_people(cast, given)
     two = (options.candidate, options.incumbent)
     voted, judged = (
@@ -203,7 +203,7 @@ def _alone(by_people: Gate, verdicts: Verdicts, licence: Licence, today: date) -
     options = by_people.options
     if over := licence.expired(today):
         return replace(by_people, why=f"{by_people.why} {over}")
-    rows = read_rows(verdicts.source, unread=True, by=licence.column, marks=True)
+    rows = read_rows(verdicts.source, unparsed=True, by=licence.column, marks=True)
     rows = licensed_signal(licence, rows)
     rows = rows.only(rows.read & one_a_case(rows))
     counts, reasons = counted(licence, columns_of(rows), rows.n)
@@ -310,8 +310,8 @@ def race_with_judge(
     DataError
         If a source cannot be read.
     """
-    cast = read_rows(votes, unread=False)
-    aligned = align(cast, read_rows(verdicts, unread=True))
+    cast = read_rows(votes, unparsed=False)
+    aligned = align(cast, read_rows(verdicts, unparsed=True))
     for note in aligned.warnings:
         mention(note)
     data = study_data(aligned)

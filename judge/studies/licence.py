@@ -482,7 +482,7 @@ def grant(
     """
     assert terms.margin is not None
     cast = read_votes(votes, voters, by)
-    given, signal = with_signal(read_rows(verdicts, unread=True, by=by, marks=True))
+    given, signal = with_signal(read_rows(verdicts, unparsed=True, by=by, marks=True))
     require_people(cast, given)
     aligned, categories = _in_categories(align(cast, given), by)
     (cast, given), data = aligned.sources, study_data(aligned)

@@ -532,8 +532,8 @@ def rate_newcomer(
     NotIdentifiedError
         See `newcomer`.
     """
-    cast = read_rows(votes, unread=False)
-    given, kind = with_signal(read_rows(verdicts, unread=True, marks=True))
+    cast = read_rows(votes, unparsed=False)
+    given, kind = with_signal(read_rows(verdicts, unparsed=True, marks=True))
     data = study_data(align(cast, given))
     return newcomer(data, judge_of(data, options.judge), model, options, kind)
 

@@ -106,7 +106,7 @@ def _read_panel(
     stems = [Path(files.paths[0]).stem for files in verdicts]
     parts = []
     for stem, files in zip(stems, verdicts, strict=True):
-        rows = read_rows(files, unread=True, by=FAMILY)
+        rows = read_rows(files, unparsed=True, by=FAMILY)
         name = stem if stems.count(stem) == 1 else str(files.paths[0])
         whole = Coded((name,), np.zeros(rows.n, dtype=np.int64))
         parts.append(replace(rows, names={"judge": whole, **rows.names}))
@@ -167,7 +167,7 @@ def _read_labels(files: Files) -> Rows:
         )
         raise DataError(msg)
     others = [pair for pair in files.columns if pair[0] not in (LABEL, "winner")]
-    rows = read_rows(replace(files, columns=(*others, ("winner", theirs))), unread=True)
+    rows = read_rows(replace(files, columns=(*others, ("winner", theirs))), unparsed=True)
     if not rows.read.any():
         raise DataError(f"The column {theirs!r} of {str(files)!r} is empty: it holds no label.")
     numbers = {role: values for role, values in rows.numbers.items() if role != "preference"}

@@ -86,17 +86,6 @@ class Ratings:
         pairs = _squared(table) - alone.reshape(items.n, len(value), len(value))
         return cls(value, table, pairs, items.prompt)
 
-    @classmethod
-    def of_matrix(cls, matrix: Floats, cluster: Ints | None = None) -> "Ratings":
-        """Count a matrix of shape (n_units, n_raters), NaN where a rating is missing.
-
-        The values are those that occur.
-        """
-        values = np.unique(matrix[~np.isnan(matrix)])
-        table = (matrix[:, :, None] == values).sum(axis=1).astype(np.float64)
-        pairs = _squared(table) - table[:, :, None] * np.eye(len(values))
-        return cls(values, table, pairs, np.arange(len(matrix)) if cluster is None else cluster)
-
     @property
     def shared(self) -> Bools:
         """Which units two raters or more rated."""

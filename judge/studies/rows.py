@@ -127,7 +127,9 @@ class Rows:
         return replace(self, names=names, numbers=numbers, label=label, read=read)
 
 
-def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: bool = False) -> Rows:
+def read_rows(
+    source: Source, *, unparsed: bool, by: str | None = None, marks: bool = False
+) -> Rows:
     """Read the rows of a file, or the votes of a log that its policy counts.
 
     Votes that are a judge's run count once a case (`rating.tables.vote_filter`); verdicts stay
@@ -135,7 +137,7 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
 
     Parameters
     ----------
-    unread : bool
+    unparsed : bool
         Keep rows without a winner, as unparsed verdicts; else they raise.
     by : str, optional
         Column to read beside the others, where it is there.
@@ -151,18 +153,18 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
         table = source.in_order([*source.texts])
         prompt = coded_list([prompt or None for prompt in source.values("prompt")])
         table = replace(table, texts={**table.texts, "prompt": prompt})
-        return _counted(table, source.name, unread=unread)
-    also = (*(MARKS if marks else ()), *((COST, LATENCY) if unread else ()))
+        return _counted(table, source.name, unparsed=unparsed)
+    also = (*(MARKS if marks else ()), *((COST, LATENCY) if unparsed else ()))
 
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = _roles(there, by)
         answers = _text_columns(there).values()
         own = {*texts.values(), *numbers.values(), *answers, *also}
-        return [name for name in there if name in own or (not unread and name in KINDS)]
+        return [name for name in there if name in own or (not unparsed and name in KINDS)]
 
-    with opened(source, wanted, holds="verdicts" if unread else "votes") as rows:
+    with opened(source, wanted, holds="verdicts" if unparsed else "votes") as rows:
         there = rows.columns
-        if not unread:
+        if not unparsed:
             require_one_kind(rows, str(source), [by])
         texts, numbers = _roles(there, by)
         numbers |= {name: name for name in MARKS if marks and name in there}
@@ -173,7 +175,7 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
         formats = dict(zip(texts_of, texts_of, strict=True))
         numbers |= {"row": ROW, **formats}
         table = fetch(numbered(rows).project(_measured(there)), texts, numbers)
-        return replace(_counted(table, str(source), unread=unread), texts=source)
+        return replace(_counted(table, str(source), unparsed=unparsed), texts=source)
 
 
 def rows_from(
@@ -241,18 +243,18 @@ def _measured(there: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def _counted(table: Table, source: str, *, unread: bool) -> Rows:
-    rows = VoteFilter.of(table, unread=unread)
+def _counted(table: Table, source: str, *, unparsed: bool) -> Rows:
+    rows = VoteFilter.of(table, unparsed=unparsed)
     silent = blank(table.texts["winner"]) & rows.live
-    if unread:
+    if unparsed:
         rows.live &= ~silent
     outcome = rows.outcomes()
-    if unread:
+    if unparsed:
         rows.live |= silent
     _, a, b = rows.models()
     same = rows.live & (a == b)
     rows.drop(same, "a model against itself")
-    note = _once(rows, unread=unread)
+    note = _once(rows, unparsed=unparsed)
     if not rows.live.any():
         dropped = ", ".join(f"{n} {why}" for why, n in rows.dropped.items())
         msg = f"No row of {source!r} counts" + (f"; excluded: {dropped}." if dropped else ".")
@@ -265,16 +267,16 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     return every.only(order[rows.live[order]])
 
 
-def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
+def _once(rows: VoteFilter, *, unparsed: bool) -> tuple[str, ...]:
     """Drop rows that repeat an earlier one on a battle or a judged case; warn of other verdicts.
 
     Votes without a voter do not repeat each other.
     """
     texts, n_rows = rows.table.texts, len(rows.live)
-    roles = [role for role in (ONCE if unread else (*ONCE, "winner")) if role in texts]
+    roles = [role for role in (ONCE if unparsed else (*ONCE, "winner")) if role in texts]
     codes = {role: np.where(blank(texts[role]), -1, texts[role].codes) for role in roles}
     nothing = np.full(n_rows, -1)
-    at = np.flatnonzero(rows.live & (unread | (codes.get("voter", nothing) >= 0)))
+    at = np.flatnonzero(rows.live & (unparsed | (codes.get("voter", nothing) >= 0)))
 
     def repeated(codes: Sequence[Ints]) -> Bools:
         order = at[np.lexsort([rows.table.numbers["row"][at], *(code[at] for code in codes)])]
@@ -284,11 +286,11 @@ def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
         return again
 
     ids = [codes.get(role, nothing) >= 0 for role in ("battle", "item", "prompt", "question")]
-    sure = ids[0] | (unread & ids[1])
+    sure = ids[0] | (unparsed & ids[1])
     twice = repeated([*codes.values()]) & sure
-    rows.drop(twice, REPEATED if unread else VOTED_AGAIN)
+    rows.drop(twice, REPEATED if unparsed else VOTED_AGAIN)
     again = repeated([code for role, code in codes.items() if role != "run"])
-    n = int((again & ~twice & np.any(ids, axis=0)).sum()) if unread else 0
+    n = int((again & ~twice & np.any(ids, axis=0)).sum()) if unparsed else 0
     note = f"{n:,} verdicts of one judge repeat an earlier one on the same item. They are counted."
     return (note,) if n else ()
 
@@ -415,8 +417,7 @@ class Labels:
         if len(lengths) > 1:
             raise DataError(f"The columns of what was said have {sorted(lengths)} rows.")
         if len(self.label) and not np.isin(self.label, (A, TIE, B)).all():
-            msg = f"Labels are 1, 0 and -1, not {sorted(set(self.label.tolist()))}."
-            raise DataError(msg)
+            raise DataError(f"Labels are 1, 0 and -1, not {sorted(set(self.label.tolist()))}.")
 
     @classmethod
     def of_one_rater(cls, item: Ints, label: NDArray[Any]) -> "Labels":

@@ -84,8 +84,8 @@ def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Wat
         If a source cannot be read, the votes are not of people, or nothing is in both.
     """
     by, year = licence.column, licence.votes_a_year
-    cast = read_rows(votes, unread=False, by=by)
-    given = licensed_signal(licence, read_rows(verdicts, unread=True, by=by, marks=True))
+    cast = read_rows(votes, unparsed=False, by=by)
+    given = licensed_signal(licence, read_rows(verdicts, unparsed=True, by=by, marks=True))
     require_people(cast, given)
     if by is not None and "by" not in given.names and "by" in cast.names:
         given = _with_categories(align(cast, given))
@@ -274,9 +274,11 @@ def choose(
         msg = "The certificate has too few labels on pairs of passed models to select by."
         raise DataError(msg)
     reference = licence.reference
-    given = licensed_signal(licence, read_rows(cases, unread=True, by=licence.column, marks=True))
+    given = licensed_signal(
+        licence, read_rows(cases, unparsed=True, by=licence.column, marks=True)
+    )
     counts, sentences = counted(licence, columns_of(given), given.n)
-    cast = read_rows(votes, unread=False)
+    cast = read_rows(votes, unparsed=False)
     open_rows = np.flatnonzero(counts & given.read & one_a_case(given) & ~on_voted(cast, given))
     if not len(open_rows):
         msg = (

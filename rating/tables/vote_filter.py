@@ -67,19 +67,19 @@ class VoteFilter:
     moments: Floats | None = None
 
     @classmethod
-    def of(cls, table: Table, *, unread: bool = False) -> "VoteFilter":
+    def of(cls, table: Table, *, unparsed: bool = False) -> "VoteFilter":
         """Begin with the rows that its own columns say count, one a case.
 
         Parameters
         ----------
-        unread : bool
+        unparsed : bool
             Keep rows that hold no verdict, and single orders beside the row of both.
         """
         n_rows = len(table.texts["winner"].codes)
         n = np.ones(n_rows, dtype=np.int64) if table.n is None else table.n
         rows = cls(table, n, n > 0)
-        rows._drop_left_out(NO_VERDICT if unread else None)
-        if not unread:
+        rows._drop_left_out(NO_VERDICT if unparsed else None)
+        if not unparsed:
             _one_row_a_case(rows)
         return rows
 

@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[[Path], object]]] = {
         "pairs": lambda path: read_cases([path]),
         "single answers": lambda path: read_responses([path]),
     },
-    "study": {"": lambda path: read_rows(str(path), unread=True)},
+    "study": {"": lambda path: read_rows(str(path), unparsed=True)},
     "probe": {
         "`probe board`": read_votes,
         "`probe judge`": lambda path: probe_judges([path], seed=0),

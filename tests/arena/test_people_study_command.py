@@ -88,7 +88,7 @@ def test_agreement_is_that_of_the_export_to_the_last_digit(
     to = tmp_path / f"s.{ending}"
     invoke(["study", "export", "s", "--to", str(to), "--database", database])
     status = read_status(rated, "s")
-    assert agreement_of(read_rows(to, unread=False)) == status.agreement
+    assert agreement_of(read_rows(to, unparsed=False)) == status.agreement
     assert status.agreement.alpha.lower is not None
 
 

@@ -260,7 +260,7 @@ def test_a_whole_study_of_published_pairs_by_three_raters_one_of_whom_goes_on_by
         page.get_by_role("button", name="Come in").click()
         page.goto(f"{arena.url}/studies/llmfao/results")
         assert_accessible(page)
-        agreement = agreement_of(read_rows(to, unread=False))
+        agreement = agreement_of(read_rows(to, unparsed=False))
         for name in ("alpha", "ac1"):
             cell = page.locator(f"#{name}")
             estimate = getattr(agreement, name)

@@ -98,10 +98,8 @@ def overview(standing: RaceStanding | None, language: Language = Language.EN) ->
     return filled("admin/overview.html", Visit(language), **values, problem=None, done=None)
 
 
-STATUS = {
-    **dict.fromkeys(("running", "battles", "votes", "dollars"), 0),
-    **{"budget": None, "models": (), "paused": ()},
-}
+STATUS: dict[str, object] = dict.fromkeys(("running", "battles", "votes", "dollars"), 0)
+STATUS |= {"budget": None, "models": (), "paused": ()}
 
 
 def text_of(page: str) -> str:

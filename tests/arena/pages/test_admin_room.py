@@ -319,10 +319,16 @@ def test_an_invitation_that_is_revoked_lets_nobody_in(served: Served, command: C
 def test_what_cannot_be_done_to_people_is_said(
     quiet: Served, path: str, form: dict[str, str], words: str
 ) -> None:
+    refused(quiet, f"/admin/people/{path}", form, words)
+
+
+def refused(quiet: Served, path: str, form: dict[str, str], words: str) -> str:
+    """Send a form that an administrator's page refuses in these words; gives the page."""
     with as_admin(quiet) as admin:
-        answer = admin.post(f"/admin/people/{path}", data=form)
-        assert answer.status_code == 422
-        assert words in text_of(answer.text)
+        answer = admin.post(path, data=form)
+    assert answer.status_code == 422
+    assert words in text_of(answer.text)
+    return answer.text
 
 
 def test_nobody_takes_their_own_role_away(quiet: Served) -> None:
@@ -494,17 +500,12 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
 def test_what_cannot_be_done_to_the_roster_is_said_and_nothing_is_done(
     quiet: Served, path: str, form: dict[str, str], words: str
 ) -> None:
-    with as_admin(quiet) as admin:
-        answer = admin.post(f"/admin/models/{path}", data=form)
-        assert answer.status_code == 422
-        assert words in text_of(answer.text)
-        if path == "add":
-            assert form["roster"] in unescape(answer.text), "to be mended"
-            beside = answer.text.partition("<textarea")[0].partition('action="/admin/models/add"')[
-                2
-            ]
-            assert words in text_of(beside), "beside the text"
-            assert 'aria-invalid="true" aria-describedby="wrong"' in answer.text
+    page = refused(quiet, f"/admin/models/{path}", form, words)
+    if path == "add":
+        assert form["roster"] in unescape(page), "to be mended"
+        beside = page.partition("<textarea")[0].partition('action="/admin/models/add"')[2]
+        assert words in text_of(beside), "beside the text"
+        assert 'aria-invalid="true" aria-describedby="wrong"' in page
     with closing(Store(quiet.database)) as store:
         assert [one.standing for one in store.read(roster.entries)] == ["enabled"] * 3
         assert {one.act for one in store.read(people.acts)[0]} == {"invite"}

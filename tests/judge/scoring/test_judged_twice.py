@@ -112,7 +112,7 @@ def test_a_study_counts_a_verdict_once_and_reports_the_repeats(tmp_path: Path) -
     ]
     path = tmp_path / "verdicts.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    verdicts = read_rows(str(path), unread=True)
+    verdicts = read_rows(str(path), unparsed=True)
     assert verdicts.n == 240  # of 120 cases, both orders
     assert verdicts.dropped == {REPEATED: 240}
     assert verdicts.label.tolist() == [1] * 240
@@ -132,4 +132,4 @@ def test_rows_without_a_case_or_by_others_are_no_repeats(
     rows = [{**own(1.0, "ab"), "voter": None, **other} for other in [{}, *others]]
     path = tmp_path / "verdicts.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert read_rows(str(path), unread=True).n == 3
+    assert read_rows(str(path), unparsed=True).n == 3

@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from judge.report.studies import truth_page
+from judge.report.judges import truth_page
 from judge.studies.options import StudyOptions
 from judge.studies.truth import TruthStudy, study_truth
 from judge.tables.cases import read_cases

@@ -118,11 +118,11 @@ def test_another_method_is_named(name: str, method: str, words: str, tmp_path: P
 
 
 def test_verdicts_that_were_not_read_are_no_ties_of_a_study(tmp_path: Path) -> None:
-    rows = read_rows(str(file(tmp_path, "gpt-4_pair.jsonl")), unread=True)
+    rows = read_rows(str(file(tmp_path, "gpt-4_pair.jsonl")), unparsed=True)
     assert rows.n == 6
     assert rows.read.tolist() == [True] * 4 + [False] * 2
     assert rows.dropped == {}
-    votes = read_rows(str(file(tmp_path, "gpt-4_pair.jsonl")), unread=False)
+    votes = read_rows(str(file(tmp_path, "gpt-4_pair.jsonl")), unparsed=False)
     assert votes.dropped == {"no verdict": 2}
 
 
