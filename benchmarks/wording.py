@@ -16,7 +16,7 @@ from babel.messages.pofile import read_po
 ROOT = Path(__file__).parents[1]
 LIMITS = {"pages": 0, "code": 0, "docs": 0}
 """How many phrases each source has at most."""
-MOST_WORDS = 45_300
+MOST_WORDS = 45_000
 """Words of README.md and the documents outside docs/reference, as `wc -w` counts."""
 DOCUMENTS = ("*.md", "deploy/*.md", "docs/**/*.md")
 RELEASED = "\n## 0.1.0"
