@@ -155,8 +155,7 @@ def chat(models: Iterable[Mapping[str, object]] | None = None, /, **settings: ob
     if models is not None:
         roster = Roster(models_of(models, Path("models")))
         if len(roster) < 2:
-            msg = f"A battle needs two models, got {len(roster)}. Add one."
-            raise SettingsError(msg)
+            raise SettingsError(f"A battle needs two models, got {len(roster)}. Add one.")
     elif read.roster is None:
         read = demo_settings(**settings)
         try:

@@ -384,8 +384,7 @@ def battle_cases(store: Store) -> list[NamedCase]:
     with store.reading() as session:
         battles = single_battles.answered(session)
     if not battles:
-        msg = "No battle has two whole answers to one prompt: let people play first."
-        raise DataError(msg)
+        raise DataError("No battle has two whole answers to one prompt: let people play first.")
     return [
         NamedCase(battle, prompt_id or case.prompt_id[:16], (a.model_id, b.model_id), case)
         for battle, prompt_id, prompt, a, b in battles

@@ -283,8 +283,7 @@ def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:
             with store.writing() as session:
                 roster_rows.take_over(session, models, _now())
         except RoomError as error:
-            msg = f"ARENA_ROSTER: {error}"
-            raise SettingsError(msg) from error
+            raise SettingsError(f"ARENA_ROSTER: {error}") from error
         entries = store.read(roster_rows.entries)
     problems = store.read(roster_rows.unusable)
     if problems and sum(one.drawn for one in entries) < 2:
@@ -388,8 +387,7 @@ def _gold(settings: Settings, store: Store) -> GoldPairs:
     try:
         pairs, left_out = read_gold(settings.gold)
     except RatingError as error:
-        msg = f"ARENA_GOLD: {error}"
-        raise SettingsError(msg) from error
+        raise SettingsError(f"ARENA_GOLD: {error}") from error
     most, longest = settings.max_prompt_chars, settings.max_answer_chars
     fit = [
         pair
@@ -418,8 +416,7 @@ def _instructed(settings: Settings) -> Instructed:
     try:
         tasks = read_tasks(settings.instructions)
     except RatingError as error:
-        msg = f"ARENA_INSTRUCTIONS: {error}"
-        raise SettingsError(msg) from error
+        raise SettingsError(f"ARENA_INSTRUCTIONS: {error}") from error
     fit = [task for task in tasks if len(task.prompt) <= settings.max_prompt_chars]
     if len(fit) < len(tasks):
         logger.warning(

@@ -566,8 +566,7 @@ def _read_openai() -> Server | None:
     if not url:
         return None
     if fault := first_fault(Model(id="OpenAI", name="OpenAI", endpoint=url, model="any")):
-        msg = f"OPENAI_BASE_URL: {fault}"
-        raise SettingsError(msg)
+        raise SettingsError(f"OPENAI_BASE_URL: {fault}")
     return Server("OpenAI", url.rstrip("/"), "OPENAI_API_KEY" if key else None, key or None)
 
 
@@ -588,8 +587,7 @@ def read_statements(path: Path | None) -> Statements:
     known = [one.name for one in fields(Statements)]
     for key, value in content.items():
         if key not in known:
-            msg = f"{path}: unknown key {key!r}: a card has {', '.join(known)}."
-            raise SettingsError(msg)
+            raise SettingsError(f"{path}: unknown key {key!r}: a card has {', '.join(known)}.")
         if not isinstance(value, str) or len(value) > LONGEST_STATEMENT:
             msg = (
                 f"{path}: key {key!r} must be a text of at most {LONGEST_STATEMENT:,} characters, "
@@ -630,8 +628,7 @@ def read_refusals(path: Path) -> "SafetyTable":
     try:
         return read_safety(path)
     except DataError as error:
-        msg = f"ARENA_SAFETY: {error}"
-        raise SettingsError(msg) from error
+        raise SettingsError(f"ARENA_SAFETY: {error}") from error
 
 
 def _lower(names: str) -> frozenset[str]:
@@ -649,8 +646,7 @@ def _tables(text: str, path: Path) -> list[dict[str, Any]]:
         raise SettingsError(msg)
     entries = content.get("models")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        msg = f"{path}: key 'models' must be [[models]] tables, got {entries!r}."
-        raise SettingsError(msg)
+        raise SettingsError(f"{path}: key 'models' must be [[models]] tables, got {entries!r}.")
     return entries
 
 
@@ -674,8 +670,7 @@ def _model(path: Path, number: int, entry: dict[str, Any]) -> Model:
     except ValidationError as error:
         raise SettingsError(_describe(path, number, entry, error)) from error
     if fault := first_fault(model):
-        msg = f"{path}: model {model.id!r}: {fault}"
-        raise SettingsError(msg)
+        raise SettingsError(f"{path}: model {model.id!r}: {fault}")
     if model.recording is None:
         return model
     return replace(model, recording=str(path.parent / model.recording))

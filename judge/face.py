@@ -309,8 +309,7 @@ def study(votes: Source, verdicts: Source | Verdicts, **options: Any) -> StudyOf
 def _files(source: Source) -> Files:
     files = Files.of(source)
     if files is None:
-        msg = f"Cannot read {source!r}: give a path, or several."
-        raise DataError(msg)
+        raise DataError(f"Cannot read {source!r}: give a path, or several.")
     return files
 
 

@@ -439,8 +439,7 @@ class GateOptions:
         """Raise `DataError` for what no gate can ask."""
         _check_looks(self.looks, self.planned, self.level)
         if self.candidate == self.incumbent:
-            msg = f"A gate is between two models, not {self.candidate!r} and itself."
-            raise DataError(msg)
+            raise DataError(f"A gate is between two models, not {self.candidate!r} and itself.")
         if not 0 <= self.margin < math.inf:
             msg = f"--margin {self.margin:g} is no margin: give points from 0 on, such as 20."
             raise DataError(msg)

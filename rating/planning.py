@@ -276,8 +276,7 @@ def plan(data: Comparisons, options: RateOptions) -> Plan:
         If the votes identify no rating.
     """
     if options.interval not in ("sandwich", "hessian"):
-        msg = f"A plan needs interval sandwich or hessian, not {options.interval!r}."
-        raise DataError(msg)
+        raise DataError(f"A plan needs interval sandwich or hessian, not {options.interval!r}.")
     options = options.resolved(data)
     fitted = fit(data, ties=options.ties, ridge=options.ridge)
     rng = np.random.default_rng(options.seed)

@@ -112,12 +112,12 @@ class Process:
         return code
 
 
-def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
-    """Wait for something that another process does."""
+def until(holds: Callable[[], bool], within_s: float = 60.0) -> None:
+    """Wait for something that another process or thread does."""
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline
-        time.sleep(0.005)
+        time.sleep(0.01)
 
 
 class _File:

@@ -28,7 +28,7 @@ from arena.store import people
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow
 from tests.faulty_server import Behaviour, FaultyServer, PromptServer, faulty_server
-from tests.process import Process
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 
@@ -163,7 +163,7 @@ def serve(**settings: object) -> Iterator[Served]:
         server = PromptServer(configured(create_app(read), read))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        _wait_until(lambda: server.started)
+        until(lambda: server.started)
         try:
             yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", read.database)
         finally:
@@ -241,10 +241,3 @@ def write_roster(path: Path, server: FaultyServer, *names: str, **extra: object)
     ]
     path.write_text("\n\n".join(tables), encoding="utf-8")
     return path
-
-
-def _wait_until(holds: Any, within_s: float = 20.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline, "the server did not start"
-        time.sleep(0.01)

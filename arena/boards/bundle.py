@@ -340,8 +340,7 @@ def _require_whole(card: EvaluationCard, board: Board) -> None:
 
 def _require_right(what: str, problem: str | None = None) -> None:
     if problem:
-        msg = f"Nothing was published: {what}. {problem}"
-        raise BrokenRecordError(msg)
+        raise BrokenRecordError(f"Nothing was published: {what}. {problem}")
 
 
 @contextmanager
@@ -352,8 +351,7 @@ def _aside(folder: Path) -> Iterator[Path]:
         made.mkdir()
         yield made
     except OSError as error:
-        msg = f"Cannot publish into {str(folder)!r}: {error.strerror}."
-        raise DataError(msg) from error
+        raise DataError(f"Cannot publish into {str(folder)!r}: {error.strerror}.") from error
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

@@ -96,8 +96,7 @@ class _Reach(_Part):
     @model_validator(mode="after")
     def _holds(self) -> Self:
         if not self.lower <= self.value <= self.upper:
-            msg = f"{self.value} does not lie from {self.lower} to {self.upper}"
-            raise ValueError(msg)
+            raise ValueError(f"{self.value} does not lie from {self.lower} to {self.upper}")
         return self
 
 

@@ -37,8 +37,7 @@ def _read(kind: Any, words: Sequence[Token]) -> Any:
     if kind is datetime:
         return _moment(text)
     if kind is int and not INTEGER.fullmatch(text):
-        msg = f"{text!r} is no integer."
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is no integer.")
     value = convert(kind, words)
     for one in value if isinstance(value, tuple | list) else (value,):
         _require_finite(one, text)
@@ -47,8 +46,7 @@ def _read(kind: Any, words: Sequence[Token]) -> Any:
 
 def _require_finite(value: object, text: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        msg = f"{text!r} is no finite number."
-        raise ValueError(msg)
+        raise ValueError(f"{text!r} is no finite number.")
 
 
 def _moment(text: str) -> datetime:
@@ -97,8 +95,7 @@ def _pairs(
     pairs = [part(word.value, "=") for word in words]
     for left, equals, right in pairs:
         if not (right and (left or (blank and equals))):
-            msg = f"cannot read {left + equals + right!r}: write {how}."
-            raise ValueError(msg)
+            raise ValueError(f"cannot read {left + equals + right!r}: write {how}.")
     return tuple((left, right) for left, _, right in pairs)
 
 
@@ -204,8 +201,7 @@ def policy_named(name: str | None) -> Policy:
     if name is None:
         return DEFAULT
     if name not in known:
-        msg = f"There is no policy {name!r}: choose one of {', '.join(known)}."
-        raise SettingsError(msg)
+        raise SettingsError(f"There is no policy {name!r}: choose one of {', '.join(known)}.")
     return known[name]
 
 

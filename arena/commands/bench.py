@@ -212,8 +212,7 @@ def _value(path: Path, name: str, value: Any) -> Any:
     read, wanted = KEYS[name]
     result = read(value)
     if result is None:
-        msg = f"{str(path)!r}: the key {name!r} is {wanted}, not {value!r}."
-        raise DataError(msg)
+        raise DataError(f"{str(path)!r}: the key {name!r} is {wanted}, not {value!r}.")
     if name not in _FILES:
         return result
     if name == "answers":
@@ -508,8 +507,7 @@ def _judged_by(name: str, judge: str | None, roster: Path | None) -> Model | Non
     if name != IFEVAL:
         return roster_model(roster, judge, "--judge")
     if judge is not None:
-        msg = f"ifeval uses no judge: omit --judge {judge}."
-        raise DataError(msg)
+        raise DataError(f"ifeval uses no judge: omit --judge {judge}.")
     return None
 
 
@@ -569,8 +567,7 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
 
     if chosen.items is None or not chosen.models:
         missing = "the prompts with --items" if chosen.items is None else "models with --models"
-        msg = f"The bench {method!r} needs prompts and models: name {missing}."
-        raise DataError(msg)
+        raise DataError(f"The bench {method!r} needs prompts and models: name {missing}.")
     roster = read_settings(database=chosen.database, roster=chosen.roster).roster
     name = ALIASES.get(method, method)
     asked_by = None if name == IFEVAL else method_of(name, chosen.rubric, chosen.scale)

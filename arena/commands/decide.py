@@ -219,8 +219,7 @@ def two_models(_kind: Any, words: "tuple[Token, ...]") -> tuple[str, str]:
     """Read the value of ``--between``."""
     first, comma, second = words[0].value.partition(",")
     if not (first.strip() and comma and second.strip()):
-        msg = f"cannot read {words[0].value!r}: write two models, as in basalt,quartz."
-        raise ValueError(msg)
+        raise ValueError(f"cannot read {words[0].value!r}: write two models, as in basalt,quartz.")
     return first.strip(), second.strip()
 
 

@@ -83,8 +83,7 @@ def battles(
     arena export battles --to preferences --layout trl --hugging-face --licence cc-by-4.0
     """
     if everything and layout != "arena":
-        msg = f"--layout {layout!r} has no column for excluded votes: omit --all."
-        raise DataError(msg)
+        raise DataError(f"--layout {layout!r} has no column for excluded votes: omit --all.")
     _battles(export, "battles", layout, days, everything=everything, whole=whole)
 
 
@@ -269,8 +268,7 @@ def _folder(export: _Export) -> Iterator[None]:
         yield
         return
     if export.to.exists() and not (export.to.is_dir() and not any(export.to.iterdir())):
-        msg = f"Cannot write {str(export.to)!r}: it exists. Name a new folder."
-        raise DataError(msg)
+        raise DataError(f"Cannot write {str(export.to)!r}: it exists. Name a new folder.")
     make_folder(export.file)
     try:
         yield

@@ -156,8 +156,7 @@ def score(
     arena judge score verdicts.csv --method pairwise --format json
     """
     if form == "table" and out is not None:
-        msg = f"A table is for a terminal: write {str(out)!r} with --format json."
-        raise DataError(msg)
+        raise DataError(f"A table is for a terminal: write {str(out)!r} with --format json.")
     if certificate is not None and method != "pairwise":
         raise DataError(f"--certificate is for --method pairwise, not for {method!r}.")
     from judge.scoring.annotated import judge_score  # help would wait for duckdb and numpy
@@ -385,8 +384,7 @@ def drift(
 def _check(cases: str | None, asked: int | None, out: Path | None) -> None:
     if (cases is None) != (asked is None):
         given = f"--next {asked}" if cases is None else f"--from {cases}"
-        msg = f"{given} is incomplete: give both --next and --from, or neither."
-        raise DataError(msg)
+        raise DataError(f"{given} is incomplete: give both --next and --from, or neither.")
     if out is not None:
         if cases is None:
             msg = f"--out {str(out)!r} is for the cases of --next: give both, or neither."
@@ -463,8 +461,7 @@ def probe(
     """
     form = chosen_form(form, out)
     if chosen != AS_IT_IS and not cases:
-        msg = "--where, --label and --column select from files: name them with --cases."
-        raise DataError(msg)
+        raise DataError("--where, --label and --column select from files: name them with --cases.")
     from judge.probe.cards import chosen_kinds, groups, plan, report
     from judge.probe.findings import votes_on
     from judge.probe.verdicts import PEOPLE, material, own_material

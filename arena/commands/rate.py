@@ -352,11 +352,9 @@ def _form_of_voters(form: str | None, out: Path | None) -> str:
         raise DataError(msg)
     chosen = form or ("table" if out is None else endings[out.suffix])
     if chosen == "parquet" and out is None:
-        msg = "Parquet is not for a terminal: name a file with --out."
-        raise DataError(msg)
+        raise DataError("Parquet is not for a terminal: name a file with --out.")
     if chosen == "table" and out is not None:
-        msg = f"A table is for a terminal: write {str(out)!r} as json, csv, parquet."
-        raise DataError(msg)
+        raise DataError(f"A table is for a terminal: write {str(out)!r} as json, csv, parquet.")
     return chosen
 
 

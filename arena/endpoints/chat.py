@@ -742,15 +742,13 @@ def line_of(text: str) -> Line | None:
     """
     fields = parsed(text, "It")
     if not isinstance(fields, dict) or not isinstance(fields.get("custom_id"), str):
-        msg = "no JSON object with a custom_id"
-        raise ValueError(msg)
+        raise ValueError("no JSON object with a custom_id")
     if "body" in fields or "params" in fields:
         return None
     if isinstance(result := fields.get("result"), dict):
         return Line(fields["custom_id"], result.get("type") == "succeeded", fields)
     if not {"response", "error"} & fields.keys():
-        msg = "neither a response, nor an error, nor a result"
-        raise ValueError(msg)
+        raise ValueError("neither a response, nor an error, nor a result")
     response = fields.get("response")
     reached = isinstance(response, dict) and response.get("status_code") == 200
     return Line(fields["custom_id"], reached, fields)

@@ -387,8 +387,7 @@ def origin_of(endpoint: str) -> str:
     try:
         url = httpx2.URL(endpoint)
     except httpx2.InvalidURL as error:
-        msg = f"The endpoint {endpoint[:100]!r} cannot be read: {error}."
-        raise SettingsError(msg) from error
+        raise SettingsError(f"The endpoint {endpoint[:100]!r} cannot be read: {error}.") from error
     port = url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
     return f"{url.scheme}://{url.host.lower()}:{port}"
 

@@ -103,8 +103,7 @@ class _OpenId:
             async with asyncio.timeout(ALL_S):
                 claims = await self._claims(request)
         if not claims.get("sub"):
-            msg = "it named nobody."
-            raise ProviderError(msg)
+            raise ProviderError("it named nobody.")
         email = str(claims.get("email") or "")
         claimed = email or str(claims.get("preferred_username") or "")
         mail = email if claims.get("email_verified") is True else ""
@@ -162,11 +161,9 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        msg = f"it took longer than {ALL_S:g} s."
-        raise ProviderError(msg) from error
+        raise ProviderError(f"it took longer than {ALL_S:g} s.") from error
     except MismatchingStateError as error:
-        msg = "it was asked again in another tab since. Begin again."
-        raise ProviderError(msg) from error
+        raise ProviderError("it was asked again in another tab since. Begin again.") from error
     except (AuthlibBaseError, JoseError, HTTPError, ValueError, RuntimeError) as error:
         raise ProviderError(str(error)[:300] or type(error).__name__) from error
     except (TypeError, AttributeError, LookupError, ArithmeticError, InvalidURL) as error:
@@ -184,8 +181,7 @@ class _Bounded(AsyncByteStream):
         async for piece in self._stream:
             taken += len(piece)
             if taken > MOST_BYTES:
-                msg = f"it sends more than {MOST_BYTES:,} bytes."
-                raise DecodingError(msg)
+                raise DecodingError(f"it sends more than {MOST_BYTES:,} bytes.")
             yield piece
 
     async def aclose(self) -> None:

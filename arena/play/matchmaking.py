@@ -215,8 +215,7 @@ class Matchmaker:
         """
         models = self.drawable(candidates)
         if len(models) < 2:
-            msg = f"A battle needs two models that may be drawn, got {len(models)}."
-            raise ValueError(msg)
+            raise ValueError(f"A battle needs two models that may be drawn, got {len(models)}.")
         known, all_models, ready = self._table
         pairing = ready if models == all_models else None
         first, second, probability, cumulative = pairing or self._pairing(models, known)

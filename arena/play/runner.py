@@ -94,8 +94,7 @@ class Writers:
 
         def act_in_time() -> T:
             if time.monotonic() > latest:
-                msg = f"The database kept writers waiting for {self._timeout_s:g} s."
-                raise StoreError(msg)
+                raise StoreError(f"The database kept writers waiting for {self._timeout_s:g} s.")
             return act()
 
         run = copy_context().run
@@ -313,8 +312,7 @@ class Runner:
             close = partial(self._store.close_answers, message=message, now=self._now())
             stands = await self._writers.write(partial(close, battle_id, state, outcomes))
             if stands.running and self.get(battle_id) is running:
-                msg = "The log waits for other answers than those that were written."
-                raise StoreError(msg)
+                raise StoreError("The log waits for other answers than those that were written.")
             if stands is state and running.begun.models is None:
                 by_side = {key.side: outcome for key, outcome in outcomes.items()}
                 running.stored = ended_snapshot(running.begun, by_side, state, message)

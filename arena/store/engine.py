@@ -117,8 +117,7 @@ def open_engine(url: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Engine:
         case "postgresql":
             return _open_postgresql(parsed, lock_timeout_s)
         case other:
-            msg = f"Cannot use a {other!r} database: write the URL like {EXAMPLES}."
-            raise StoreError(msg)
+            raise StoreError(f"Cannot use a {other!r} database: write the URL like {EXAMPLES}.")
 
 
 @contextmanager
@@ -137,8 +136,7 @@ def named(task: str) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        msg = f"Cannot {task}: {describe(error)}."
-        raise StoreError(msg) from error
+        raise StoreError(f"Cannot {task}: {describe(error)}.") from error
 
 
 def describe(error: SQLAlchemyError) -> str:
@@ -175,8 +173,7 @@ def _parse(url: str) -> URL:
     elif parsed is not None and "@" in (parsed.host or ""):
         parsed, fault = None, "Write special characters of the password as %40 (for @) and so on."
     if parsed is None:  # it is not quoted: it may hold a password
-        msg = f"Cannot read the database URL. {fault}"
-        raise StoreError(msg)
+        raise StoreError(f"Cannot read the database URL. {fault}")
     return parsed
 
 

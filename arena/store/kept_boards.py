@@ -171,8 +171,7 @@ def _plain_to_value(plain: Any) -> Any:
             return _OF[name](**_values(of))
         case {"map": values}:
             return _values(values)
-    msg = f"{plain!r} is no part of a board"
-    raise ValueError(msg)
+    raise ValueError(f"{plain!r} is no part of a board")
 
 
 def _values(plain: Mapping[str, Any]) -> dict[str, Any]:

@@ -457,8 +457,7 @@ def _entry(session: Session, model_id: str) -> Entry:
 def _known(entry: object) -> dict[str, Any]:
     """Give an entry without what a later version may have added."""
     if not isinstance(entry, Mapping):
-        msg = "it is no table"
-        raise ValueError(msg)
+        raise ValueError("it is no table")
     return {name: value for name, value in entry.items() if name in Model.__dataclass_fields__}
 
 

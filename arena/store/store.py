@@ -261,16 +261,14 @@ class Store:
 
     def _refuse_in_reading(self) -> None:
         if getattr(self._thread, "reads", False):
-            msg = "A thread that reads must end that before it writes."
-            raise RuntimeError(msg)
+            raise RuntimeError("A thread that reads must end that before it writes.")
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
         """Count a transaction for as long as it lasts."""
         with self._changed:
             if self._closed:
-                msg = f"The database {shown(self.engine)} was closed."
-                raise StoreError(msg)
+                raise StoreError(f"The database {shown(self.engine)} was closed.")
             self._transactions += 1
         try:
             yield
@@ -344,5 +342,4 @@ def _named(engine: Engine) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        msg = f"The database {shown(engine)} failed: {describe(error)}."
-        raise StoreError(msg) from error
+        raise StoreError(f"The database {shown(engine)} failed: {describe(error)}.") from error

@@ -55,8 +55,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Refuse a moment without a zone, and store the others in UTC."""
         if value is not None and value.tzinfo is None:
-            msg = f"A moment needs its time zone, got {value!r}."
-            raise ValueError(msg)
+            raise ValueError(f"A moment needs its time zone, got {value!r}.")
         return value and value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:

@@ -522,8 +522,7 @@ def back_up(url: str, to: Path, progress: Progress) -> Copied:
         Once the file is written: the vote log cannot be verified.
     """
     if to.exists():
-        msg = f"{str(to)!r} exists already: name a new file."
-        raise StoreError(msg)
+        raise StoreError(f"{str(to)!r} exists already: name a new file.")
     with opened(url) as source, _files_named(f"back up {shown(source)}"):
         _require_file(source)
         with TemporaryDirectory(dir=to.parent) as folder:
@@ -637,8 +636,7 @@ def _files_named(task: str) -> Iterator[None]:
         with named(task):
             yield
     except OSError as error:
-        msg = f"Cannot {task}: {error.strerror}, {str(error.filename)!r}."
-        raise StoreError(msg) from error
+        raise StoreError(f"Cannot {task}: {error.strerror}, {str(error.filename)!r}.") from error
 
 
 def _require_file(source: Engine) -> None:
@@ -664,5 +662,4 @@ def _require_backup(copy: Engine, file: Path) -> None:
             raise StoreError(msg)
     migrate(copy, repr(str(file)))
     if problem := _problem(copy):
-        msg = f"Cannot restore {str(file)!r}. {problem} Take an older backup."
-        raise BrokenRecordError(msg)
+        raise BrokenRecordError(f"Cannot restore {str(file)!r}. {problem} Take an older backup.")

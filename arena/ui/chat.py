@@ -7,7 +7,7 @@ serves beside that is closed: see `Guard`.
 import re
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
 from functools import partial
 from string import punctuation
 from time import monotonic
@@ -245,60 +245,84 @@ class Chat(gr.Blocks):
             )
             self.rows = panes, voting, actions
             self.battle = gr.Textbox(visible=False, elem_id="battle")
+            self.running = gr.Textbox(visible=False, elem_id="running")
             self.choices = {**votes, Choice.SKIP: skip}
             outputs = [
                 *self.panes.values(),
                 *self.choices.values(),
                 *self.rows,
                 *(self.note, self.prompt, self.stop, self.again, self.new, self.prompts),
-                self.battle,
+                *(self.battle, self.running),
             ]
-            listen = partial(
-                gr.on,
-                inputs=[self.prompt, self.battle],
-                outputs=outputs,
-                show_progress="hidden",
-                api_visibility="private",
-            )
-            listen(self.prompt.submit, self._doing(self._ask))
-            listen(self.prompts.click, self._doing(self._ask), inputs=[self.prompts, self.battle])
+            asked = [self.prompt, self.battle]
+            quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+            listen = partial(gr.on, inputs=asked, outputs=outputs, **quiet)
+
+            def play(trigger: Any, act: Act, **given: Any) -> None:
+                begun = listen(trigger, self._doing(act), **given)
+                # Each time a function yields, Gradio makes all of its outputs anew.
+                seen = begun.success(self._follow, self.running, [*self.panes.values()], **quiet)
+                seen.then(self._settle, self.running, outputs, **quiet)
+
+            play(self.prompt.submit, self._ask)
+            play(self.prompts.click, self._ask, inputs=[self.prompts, self.battle])
+            play(self.again.click, lambda one, voter, _: battles.regenerate(one, voter))
             listen(self.stop.click, self._doing(lambda one, voter, _: battles.stop(one, voter)))
-            again = self._doing(lambda one, voter, _: battles.regenerate(one, voter))
-            listen(self.again.click, again)
             for choice, one in self.choices.items():
                 listen(one.click, self._doing(partial(self._vote, choice)))
             listen(self.new.click, self._blank, inputs=[])
 
-    def _doing(self, act: Act) -> Callable[..., AsyncGenerator[View]]:
-        """Make what answers a button: it acts, and shows the battle until it stands still."""
-        battles = self.parts.battles
+    def _doing(self, act: Act) -> Callable[..., Awaitable[View]]:
+        """Make what answers a button: it acts, and shows the battle as it is then."""
 
-        async def do(prompt: Any, battle_id: Any, request: gr.Request) -> AsyncGenerator[View]:
-            try:
-                voter = self._voter(request)
-                text = str(prompt[0] if isinstance(prompt, list) else prompt or "")
-                battle = await act(storable(battle_id or ""), voter, text)
-                try:
-                    yield self._shown(battle) | ({self.prompt: ""} if battle.state.running else {})
-                    if not battle.state.running:
-                        return
-                    due = monotonic()
-                    with battles.reading(voter):
-                        async with aclosing(battles.watch(battle.battle_id, voter)) as looks:
-                            async for battle in looks:
-                                if monotonic() >= due:
-                                    due = monotonic() + EVERY_S
-                                    yield {self.panes[side]: m for side, m in _messages(battle)}
-                    yield self._shown(battle)
-                finally:
-                    if battle.state.running:  # the page was closed: nobody can come back to it
-                        await battles.stop(battle.battle_id, voter)
-            except PlayError as error:
-                yield {self.note: str(error)}
-            except StoreError:
-                yield {self.note: str(NOT_SAVED)}
+        async def do(prompt: Any, battle_id: Any, request: gr.Request) -> View:
+            text = str(prompt[0] if isinstance(prompt, list) else prompt or "")
+            with self._noted() as shown:
+                battle = await act(storable(battle_id or ""), self._voter(request), text)
+                shown |= self._shown(battle)
+                if battle.state.running:
+                    shown |= {self.prompt: "", self.running: battle.battle_id}
+            return {self.running: ""} | shown
 
         return do
+
+    async def _follow(self, battle_id: str, request: gr.Request) -> AsyncGenerator[View]:
+        """Show what a battle's models write, until they end."""
+        battles, due, is_running = self.parts.battles, monotonic(), bool(battle_id)
+        if not is_running:
+            return
+        voter = self._voter(request)
+        with suppress(PlayError, StoreError):  # `_settle` notes it
+            try:
+                async with aclosing(battles.watch(battle_id, voter)) as looks:
+                    with battles.reading(voter):
+                        async for battle in looks:
+                            is_running = battle.state.running
+                            if monotonic() >= due:
+                                due = monotonic() + EVERY_S
+                                yield self._written(battle)
+            finally:
+                if is_running:  # the page was closed: nobody can come back to it
+                    await battles.stop(battle_id, voter)
+
+    async def _settle(self, battle_id: str, request: gr.Request) -> View:
+        """Show how a battle ended."""
+        with self._noted() as shown:
+            if battle_id:
+                battle = await self.parts.battles.look(battle_id, self._voter(request))
+                shown |= self._shown(battle)
+        return shown or gr.skip()
+
+    @contextmanager
+    def _noted(self) -> Iterator[View]:
+        """Let changes of the page be collected, or one that tells why there are none."""
+        shown: View = {}
+        try:
+            yield shown
+        except PlayError as error:
+            shown |= {self.note: str(error)}
+        except StoreError:
+            shown |= {self.note: str(NOT_SAVED)}
 
     async def _ask(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
         battles = self.parts.battles
@@ -317,7 +341,7 @@ class Chat(gr.Blocks):
         idle = gr.Button(interactive=False)
         buttons = (*self.choices.values(), self.stop, self.again, self.new)
         return {
-            **{pane: gr.Chatbot([], label=side.upper()) for side, pane in self.panes.items()},
+            **{pane: [] for pane in self.panes.values()},
             **dict.fromkeys(buttons, idle),
             self.note: "",
             self.battle: "",
@@ -325,19 +349,21 @@ class Chat(gr.Blocks):
             **dict.fromkeys(self.rows, gr.Row(visible=False)),
         }
 
+    def _written(self, battle: Snapshot) -> View:
+        """Show the conversation with each side."""
+        panes: View = {self.panes[side]: [] for side in Side}
+        for turn in battle.turns:
+            for side, answer in ((Side.A, turn.a), (Side.B, turn.b)):
+                one = [{"role": "user", "content": turn.prompt}]
+                two = [{"role": "assistant", "content": answer.text}] if answer.text else []
+                panes[self.panes[side]] += one + two
+        return panes
+
     def _shown(self, battle: Snapshot) -> View:
-        """Show how a battle stands; a model has a name only once a vote has revealed it."""
+        """Show how a battle stands."""
         running, receipt = battle.state.running, battle.receipt
-        revealed = receipt.reveal if receipt else None
-        of = {Side.A: revealed.a.name, Side.B: revealed.b.name} if revealed else {}
         ready = gr.Button(interactive=battle.state is BattleState.READY)
-        return {
-            **{
-                self.panes[side]: gr.Chatbot(
-                    messages, label=": ".join(filter(None, (side.upper(), of.get(side))))
-                )
-                for side, messages in _messages(battle)
-            },
+        return self._written(battle) | {
             **dict.fromkeys(self.choices.values(), ready),
             self.stop: gr.Button(interactive=running),
             self.again: gr.Button(interactive=not running and not receipt),
@@ -347,18 +373,6 @@ class Chat(gr.Blocks):
             self.prompts: gr.Dataset(visible=False),
             **dict.fromkeys(self.rows, gr.Row(visible=True)),
         }
-
-
-def _messages(battle: Snapshot) -> Iterator[tuple[Side, list[Any]]]:
-    """Give the conversation with each side."""
-    for side in Side:
-        messages: list[Any] = []
-        for turn in battle.turns:
-            answer = turn.a if side is Side.A else turn.b
-            messages.append({"role": "user", "content": turn.prompt})
-            if answer.text:
-                messages.append({"role": "assistant", "content": answer.text})
-        yield side, messages
 
 
 def _note(battle: Snapshot) -> str:

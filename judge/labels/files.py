@@ -192,8 +192,7 @@ def _values_of(prompts: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 def _prompts(cell: object, row: int, source: Files) -> list[str]:
     texts = _texts(cell) or ([cell] if isinstance(cell, str) else None)
     if texts is None:
-        msg = f"Row {row} of {str(source)!r} has no prompt: leave it out with --where."
-        raise DataError(msg)
+        raise DataError(f"Row {row} of {str(source)!r} has no prompt: leave it out with --where.")
     return texts
 
 

@@ -118,8 +118,7 @@ def read_labelled(source: object) -> list[tuple[Case, bool]]:
         for prompt, answer, flag in zip(prompts, answers, complied, strict=True)
     ]
     if len({flag for _, flag in rows}) < 2:
-        msg = f"{table.source!r} needs answers that comply and answers that do not."
-        raise DataError(msg)
+        raise DataError(f"{table.source!r} needs answers that comply and answers that do not.")
     return rows
 
 

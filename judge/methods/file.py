@@ -327,15 +327,12 @@ def _require_keys(source: str, table: str, values: Mapping[str, Any], keys: Keys
     where = f"{source!r}{f', {table}' if table else ''}"
     for name, value in values.items():
         if name not in keys:
-            msg = f"{where}: there is no key {name!r}: use {', '.join(keys)}."
-            raise DataError(msg)
+            raise DataError(f"{where}: there is no key {name!r}: use {', '.join(keys)}.")
         if not keys[name].allows(value):
-            msg = f"{where}: {name} is {value!r}: give {keys[name].wanted}."
-            raise DataError(msg)
+            raise DataError(f"{where}: {name} is {value!r}: give {keys[name].wanted}.")
     for name, key in keys.items():
         if key.required and name not in values:
-            msg = f"{where}: the key {name!r} is missing: give {key.wanted}."
-            raise DataError(msg)
+            raise DataError(f"{where}: the key {name!r} is missing: give {key.wanted}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -698,8 +695,7 @@ def parsed(text: str, name: str, source: str) -> FileMethod:
     )
     for wrong, why in _contradictions(method, values):
         if wrong:
-            msg = f"{source!r}: {why}."
-            raise DataError(msg)
+            raise DataError(f"{source!r}: {why}.")
     return method
 
 

@@ -63,8 +63,7 @@ def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source
         If votes cannot be read, are not on the cases, or there are none.
     """
     if file is None and len(sources) != 1:
-        msg = f"Cases of {len(sources)} files have no votes: name these with --votes."
-        raise DataError(msg)
+        raise DataError(f"Cases of {len(sources)} files have no votes: name these with --votes.")
     counts: dict[Case, dict[object, tuple[int, int]]] = {}
     if file is None:
         table = _own(sources[0])

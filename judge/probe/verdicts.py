@@ -406,8 +406,7 @@ def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> dict[str,
         try:
             audited = audit_verdicts(judge, verdicts, rng=np.random.default_rng(seed))
         except RatingError as error:
-            msg = f"Of {judge!r}: {error}"
-            raise DataError(msg) from error
+            raise DataError(f"Of {judge!r}: {error}") from error
         audits.append(audited.to_dict())
     names = [Path(str(file)).name for file in files]
     about = {"files": names, "judges": counts, "seed": seed}

@@ -99,8 +99,7 @@ def judge_score(
     asked, method = method, _score_of(method)
     scorer = _SCORERS[method]
     if compat not in (None, *COMPATS):
-        msg = f"There is no compat {compat!r}: the only one is {COMPATS[0]!r}."
-        raise DataError(msg)
+        raise DataError(f"There is no compat {compat!r}: the only one is {COMPATS[0]!r}.")
     _check_options(method, items, regularisation, compat, order=order)
     options = ScoreOptions(
         items=read_difficulties(items) if isinstance(items, Path) else items,
@@ -166,13 +165,11 @@ def _score_of(method: str) -> str:
     if method in METHODS:
         return method
     if method not in PUBLISHED and not method.endswith(ENDING):
-        msg = f"There is no method {method!r}: choose one of {', '.join(METHODS)}."
-        raise DataError(msg)
+        raise DataError(f"There is no method {method!r}: choose one of {', '.join(METHODS)}.")
     score = method_file(method).score
     if score not in METHODS:
         why = "names no score" if score is None else f"has the score {score!r}"
-        msg = f"The method {method!r} {why}: choose one of {', '.join(METHODS)}."
-        raise DataError(msg)
+        raise DataError(f"The method {method!r} {why}: choose one of {', '.join(METHODS)}.")
     return score
 
 
@@ -234,15 +231,12 @@ def _check_options(
     given = {"--regularisation": regularisation, "--compat": compat, "--order": order or None}
     for_alpaca = [name for name, value in given.items() if value is not None]
     if method != "alpaca_eval" and for_alpaca:
-        msg = f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}."
-        raise DataError(msg)
+        raise DataError(f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}.")
     if method not in ("alpaca_eval", "wildbench") and items is not None:
         source = items.source if isinstance(items, Annotations) else str(items)
-        msg = f"--items {source!r} does not apply to --method {method}."
-        raise DataError(msg)
+        raise DataError(f"--items {source!r} does not apply to --method {method}.")
     if compat is not None and items is None:
-        msg = f"--compat {compat} looks difficulties up: name their file with --items."
-        raise DataError(msg)
+        raise DataError(f"--compat {compat} looks difficulties up: name their file with --items.")
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -382,8 +376,7 @@ def _tags(data: Annotations, items: Annotations | None) -> list[list[str]] | Non
     tasks = data.texts("session_id")
     missing = next((task for task in tasks if task not in known), None)
     if missing is not None:
-        msg = f"{items.source!r} has no tags for session_id {missing!r}."
-        raise DataError(msg)
+        raise DataError(f"{items.source!r} has no tags for session_id {missing!r}.")
     return [known[task] for task in tasks]
 
 

@@ -287,8 +287,7 @@ def _read(verdict: str) -> tuple[float, int]:
         return _SHARE[verdict]
     except KeyError:
         verdicts = ", ".join(name for name in _SHARE if name != NOT_PLAYED)
-        msg = f"There is no verdict {verdict!r}; the verdicts are {verdicts}."
-        raise DataError(msg) from None
+        raise DataError(f"There is no verdict {verdict!r}; the verdicts are {verdicts}.") from None
 
 
 CREATIVE = "Creative Tasks"
@@ -504,8 +503,7 @@ def count_rewards(
 
 def _within_margin(level: Floats, longer_by: Floats | None, margin: float) -> Floats:
     if longer_by is None or margin < 0:
-        msg = f"A length margin of {margin} needs the lengths, and must be 0 or more."
-        raise DataError(msg)
+        raise DataError(f"A length margin of {margin} needs the lengths, and must be 0 or more.")
     bought = (np.abs(level) == 0.5) & (np.sign(level) * longer_by > margin)
     return np.where(bought, 0.0, level)
 

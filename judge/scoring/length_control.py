@@ -195,11 +195,9 @@ def length_controlled(
 def _checked(data: Annotated, *, order: bool) -> Annotated:
     wrong = data.share[~((data.share >= 0) & (data.share <= 1))]
     if wrong.size:
-        msg = f"A share is {wrong[0]}; shares of a win are from 0 to 1."
-        raise DataError(msg)
+        raise DataError(f"A share is {wrong[0]}; shares of a win are from 0 to 1.")
     if order and data.order is None:
-        msg = "The order term needs to know which response was shown first."
-        raise DataError(msg)
+        raise DataError("The order term needs to know which response was shown first.")
     return data if order else replace(data, order=None)
 
 
@@ -439,8 +437,7 @@ def _positions(data: Annotations, n_items: int) -> Ints:
             place[rows] = np.arange(len(rows))
     outside = place[(place < 0) | (place >= n_items)]
     if outside.size:
-        msg = f"A row is at position {outside[0]}, but there are {n_items} items."
-        raise DataError(msg)
+        raise DataError(f"A row is at position {outside[0]}, but there are {n_items} items.")
     return place
 
 

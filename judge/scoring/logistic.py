@@ -87,8 +87,7 @@ def _check_separation(rows: Logistic) -> None:
         bounds=(-1, 1),
     )
     if -best.fun > _SEPARATED * max(1.0, float(np.abs(whole).max(initial=0.0))):
-        msg = "Wins and losses are completely separated: collect more rows."
-        raise NotIdentifiedError(msg)
+        raise NotIdentifiedError("Wins and losses are completely separated: collect more rows.")
 
 
 RIDGE = 0.5

@@ -313,8 +313,7 @@ def _shown_first(
     unknown = [name for name in column.names if name not in ORDERS]
     if unknown or (column.codes < 0).any():
         shown = repr(unknown[0]) if unknown else "missing in some rows"
-        msg = f"The order of {rows.source!r} is {shown}: give ab, ba or both."
-        raise DataError(msg)
+        raise DataError(f"The order of {rows.source!r} is {shown}: give ab, ba or both.")
     return np.array([ORDERS[name] for name in column.names], dtype=np.int8)[column.codes], None
 
 

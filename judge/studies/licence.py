@@ -494,8 +494,7 @@ def grant(
     judge = data.judges[0]
     rows = labelled(data, judge, signal)
     if not len(rows.score):
-        msg = f"The judge {judge.name!r} has no parsed verdict on an item with votes."
-        raise DataError(msg)
+        raise DataError(f"The judge {judge.name!r} has no parsed verdict on an item with votes.")
     known = data.voters_known
     models = graded(data, judge, rows, terms.margin, known=known)
     passes = np.array([model.grade == "PASS" for model in models])

@@ -227,8 +227,7 @@ def _signal(rows: Rows) -> tuple[Kind, Floats | None]:
     confidence = numbers["confidence"]
     if (confidence < 0).any():
         low = confidence[confidence < 0][0]
-        msg = f"A confidence of {rows.source!r} is {low:g}: give none below 0."
-        raise DataError(msg)
+        raise DataError(f"A confidence of {rows.source!r} is {low:g}: give none below 0.")
     return "confidence", np.asarray(label * confidence)
 
 
@@ -727,8 +726,7 @@ def _anchors(names: Sequence[str], rows: Compared, wanted: Sequence[str]) -> Int
     met = np.unique(rows.pairs)
     for pattern in wanted:
         if not any(fnmatchcase(names[one], pattern) for one in met):
-            msg = f"No model with votes matches --anchors {pattern!r}."
-            raise DataError(msg)
+            raise DataError(f"No model with votes matches --anchors {pattern!r}.")
     if wanted:
         fits = [any(fnmatchcase(names[one], p) for p in wanted) for one in met]
         met = met[np.array(fits)]

@@ -67,11 +67,9 @@ class StudyOptions:
     def __post_init__(self) -> None:
         """Raise `DataError` for what cannot be."""
         if self.pairs not in PAIRS:
-            msg = f"There is no --pairs {self.pairs!r}: choose {' or '.join(PAIRS)}."
-            raise DataError(msg)
+            raise DataError(f"There is no --pairs {self.pairs!r}: choose {' or '.join(PAIRS)}.")
         if self.raters not in MARGINS:
-            msg = f"There is no --raters {self.raters!r}: choose {', '.join(MARGINS)}."
-            raise DataError(msg)
+            raise DataError(f"There is no --raters {self.raters!r}: choose {', '.join(MARGINS)}.")
         if not 0 < self.level < 1:
             msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
             raise DataError(msg)
@@ -127,8 +125,7 @@ class Terms:
         if self.certificate is None:
             for name in ("margin", "until"):
                 if (value := getattr(self, name)) is not None:
-                    msg = f"--{name} {value} needs --certificate FILE."
-                    raise DataError(msg)
+                    raise DataError(f"--{name} {value} needs --certificate FILE.")
             return
         if self.certificate.suffix != ".toml":
             msg = f"Cannot write the certificate {str(self.certificate)!r}: name a .toml file."

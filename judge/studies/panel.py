@@ -114,8 +114,7 @@ def _read_panel(
     if votes is not None:
         cast = read_votes(votes, voters)
     elif voters is not None:
-        msg = f"--voters {voters!r} selects votes of people: name these by --votes."
-        raise DataError(msg)
+        raise DataError(f"--voters {voters!r} selects votes of people: name these by --votes.")
     else:
         cast = _stacked([_read_labels(files) for files in verdicts])
     data = study_data(align(cast, given))

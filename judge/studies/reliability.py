@@ -193,8 +193,7 @@ def _squared(table: Floats) -> Floats:
 def _difference(metric: Metric, values: Floats) -> Callable[[Floats], Floats]:
     """Return how totals of each value, (r, q), give squared differences, (r, q, q) or (q, q)."""
     if metric not in get_args(Metric):
-        msg = f"metric must be {', '.join(get_args(Metric))}, not {metric!r}."
-        raise DataError(msg)
+        raise DataError(f"metric must be {', '.join(get_args(Metric))}, not {metric!r}.")
     if metric == "ordinal":
         return _ordinal
     x, y = values[:, None], values[None, :]

@@ -362,8 +362,7 @@ def _judged(
             excluded["without reply"] += 1
         else:
             if of.setdefault((judge, name), truth).label != truth.label:
-                msg = f"The case {name!r} has two labels that differ: give it one."
-                raise DataError(msg)
+                raise DataError(f"The case {name!r} has two labels that differ: give it one.")
             side = table.label(row, table.need("winner")[row])
             own = order if sign > 0 or order not in [*Order] else Order(order).other
             answers.setdefault((judge, name), {})[own] = SIDES.get(sign * side)

@@ -261,8 +261,7 @@ def _in_folder(value: str, folder: Path) -> bytes:
 def _checked(data: bytes, name: str) -> str:
     """Make a ``data:`` URL of an image, whose kind its first bytes tell."""
     if len(data) > MOST_BYTES:
-        msg = f"{name!r} is larger than {MOST_BYTES:,} bytes: make it smaller."
-        raise DataError(msg)
+        raise DataError(f"{name!r} is larger than {MOST_BYTES:,} bytes: make it smaller.")
     kind = next((kind for kind, begin in _BEGINS.items() if data.startswith(begin)), None)
     if kind is None or (kind == "image/webp" and data[8:12] != b"WEBP"):
         raise DataError(f"{name!r} is no PNG, JPEG, GIF or WebP.")

@@ -422,8 +422,7 @@ def _case(table: Annotations, row: int, prompt: object, *answers: tuple[str, ...
     try:
         return Case(turns, response_a, response_b, tuple(earlier_a), earlier_b, reference)
     except RatingError as error:
-        msg = f"Row {table.number(row + 1)} of {table.source!r}: {error}"
-        raise DataError(msg) from error
+        raise DataError(f"Row {table.number(row + 1)} of {table.source!r}: {error}") from error
 
 
 def _checked_images(
@@ -481,8 +480,7 @@ def read_instructed(paths: Sequence[Source]) -> list[tuple[NamedCase, Task]]:
             instructed.append((named, task))
     if not instructed:
         names = ", ".join(repr(table.source) for table in tables)
-        msg = f"There is no response in {names}: give a column 'response' or 'output'."
-        raise DataError(msg)
+        raise DataError(f"There is no response in {names}: give a column 'response' or 'output'.")
     return instructed
 
 

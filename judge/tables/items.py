@@ -568,8 +568,7 @@ def _native(table: Annotations, *, gold: bool) -> list[RatingItem]:
 def _joined(table: Annotations, outputs: Path, prompts: Path | None) -> Annotations:
     """Give items that name prompts and models their texts, and an id where they have none."""
     if has := table.find(*PAIR, "responses", *CONVERSATIONS):
-        msg = f"{table.source!r} has answers of its own, in {has!r}: drop --outputs."
-        raise DataError(msg)
+        raise DataError(f"{table.source!r} has answers of its own, in {has!r}: drop --outputs.")
     names = {
         column: [_name(table, column, row) for row in range(table.n)]
         for column in ("prompt_id", *of_sides("model"))

@@ -165,8 +165,7 @@ def announce_judged(
         why = ", ".join(f"{n:,} {reason}" for reason, n in sorted(left_out.items()))
         advice = " Methods that show several turns are pairwise and mt_bench_pairs."
         advice = advice if _SEVERAL in left_out else ""
-        msg = f"No row of {data.source!r} ({known.name}) can be judged: {why}.{advice}"
-        raise DataError(msg)
+        raise DataError(f"No row of {data.source!r} ({known.name}) can be judged: {why}.{advice}")
 
 
 def _reader(

@@ -530,8 +530,7 @@ def _games(shown: Mapping[str, float], asked: int) -> tuple[str | None, str | No
     firsts = 1 - shown.get(Order.BA, np.nan), shown.get(Order.AB, np.nan)
     if strange := [one for one in firsts if not np.isnan(one) and one not in names]:
         levels = ", ".join(map(str, names))
-        msg = f"A preference is {strange[0]}, and arena_hard has five levels: {levels}."
-        raise DataError(msg)
+        raise DataError(f"A preference is {strange[0]}, and arena_hard has five levels: {levels}.")
     first, second = (names.get(one) for one in firsts)
     if asked > 1 or first == second is None:
         return first, second

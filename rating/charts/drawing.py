@@ -108,8 +108,7 @@ class Picture:
         try:
             path.write_bytes(render(THEMES[theme]))
         except OSError as error:
-            msg = f"Cannot write {str(path)!r}: {error.strerror}."
-            raise DataError(msg) from error
+            raise DataError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
 
     def _repr_png_(self) -> bytes:
         return self._png(THEMES["light"])

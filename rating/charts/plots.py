@@ -412,8 +412,7 @@ def _met_pairs(data: Comparisons) -> list[tuple[str, str, float, float]]:
 def _ratings(report: ReportDict) -> list[Mapping[str, Any]]:
     ratings = sorted(report["ratings"], key=lambda row: -row["rating"])
     if not ratings:
-        msg = "There is no rating to draw: the result holds no model."
-        raise DataError(msg)
+        raise DataError("There is no rating to draw: the result holds no model.")
     return ratings
 
 
@@ -473,8 +472,7 @@ def _matrices(
     rate, votes = np.full((len(names),) * 2, np.nan), np.zeros((len(names),) * 2)
     for a, b, share, n in pairs:
         if a not in place or b not in place:
-            msg = f"The pair {a!r}, {b!r} is not one of two rated models."
-            raise DataError(msg)
+            raise DataError(f"The pair {a!r}, {b!r} is not one of two rated models.")
         i, j = place[a], place[b]
         rate[i, j], rate[j, i] = share, 1 - share
         votes[i, j] = votes[j, i] = n

@@ -139,8 +139,7 @@ class Source:
                     yield from file.iter_batches(AT_ONCE, columns=[*self.columns.values()])
             except (pa.ArrowException, OSError) as error:
                 reason = str(error).splitlines()[0][:LONGEST]
-                msg = f"Cannot read the votes of {str(path)!r}: {reason}"
-                raise DataError(msg) from error
+                raise DataError(f"Cannot read the votes of {str(path)!r}: {reason}") from error
 
 
 def _readable(schema: pa.Schema, columns: Mapping[str, str]) -> bool:

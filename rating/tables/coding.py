@@ -215,8 +215,7 @@ def fetch(rows: Relation, texts: Mapping[str, str], numbers: Mapping[str, str]) 
     if counted is not None:
         bad = counted[~(np.isfinite(counted) & (counted >= 0) & (counted == np.rint(counted)))]
         if bad.size:
-            msg = f"A count is {bad[0]}; counts of votes are whole numbers from 0."
-            raise DataError(msg)
+            raise DataError(f"A count is {bad[0]}; counts of votes are whole numbers from 0.")
         n = counted.astype(np.int64)
     return Table(columns, arrays, n, lambda role: first_blank(rows, texts[role]))
 

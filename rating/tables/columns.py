@@ -187,8 +187,7 @@ def like_voters(names: Sequence[str]) -> list[str]:
 def require(name: str, there: Sequence[str]) -> str:
     """Give back the name of a column that is there; raises `DataError` of any other."""
     if name not in there:
-        msg = f"There is no column {name!r}; there are {quoted_names(there)}."
-        raise DataError(msg)
+        raise DataError(f"There is no column {name!r}; there are {quoted_names(there)}.")
     return name
 
 

@@ -462,8 +462,7 @@ def _rate_groups(source: object, options: RateOptions, progress: Progress | None
             not_rated[value] = str(error)
     if not reports:
         value, why = next(iter(not_rated.items()), (str(options.by), "There are no votes."))
-        msg = f"No group of {options.by!r} can be rated; of {value!r}: {why}"
-        raise NotIdentifiedError(msg)
+        raise NotIdentifiedError(f"No group of {options.by!r} can be rated; of {value!r}: {why}")
     return Groups(reports, not_rated)
 
 
@@ -573,8 +572,7 @@ def report_source(
         )
         raise DataError(msg)
     if "voter" not in rows.groups:
-        msg = f"{str(source)!r} does not name its voters: use --column voter=NAME."
-        raise DataError(msg)
+        raise DataError(f"{str(source)!r} does not name its voters: use --column voter=NAME.")
     if not reasons_of(rows) and not any(rows.names.get(INTENT, ())):
         raise DataError(f"Nothing was remarked beside the {rows.n_votes} votes of {source!s}.")
     return report_remarks(rows, first=first, second=second, level=level)
@@ -634,8 +632,7 @@ def _traits(table: Table) -> Floats | None:
     if column := table.texts.get("trait"):
         known = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0, "": 0.0}
         if odd := [text for text in column.names if text.strip().lower() not in known]:
-            msg = f"A column of a trait holds {odd[0]!r}: it takes true, false, 1 or 0."
-            raise DataError(msg)
+            raise DataError(f"A column of a trait holds {odd[0]!r}: it takes true, false, 1 or 0.")
         each = [known[text.strip().lower()] for text in column.names]
         values = np.array([*each, 0.0])[column.codes]
     return None if values is None else (np.nan_to_num(values) != 0).astype(np.float64)

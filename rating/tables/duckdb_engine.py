@@ -433,8 +433,7 @@ def _header(path: Path) -> tuple[str, list[str]]:
         raise DataError(msg) from error
     separator, row = next((one for one in rows if len(one[1]) > 1), rows[0])
     if not row:
-        msg = f"{str(path)!r} is empty: its first line should name the columns."
-        raise DataError(msg)
+        raise DataError(f"{str(path)!r} is empty: its first line should name the columns.")
     if len(row) > COLUMNS:
         msg = f"{str(path)!r} has {len(row):,} columns: {COLUMNS:,} are read. Leave some out."
         raise DataError(msg)
@@ -499,8 +498,7 @@ def telling(path: Path) -> Iterator[None]:
         yield
     except (duckdb.Error, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        msg = f"Cannot write {str(path)!r}: {reason}."
-        raise DataError(msg) from error
+        raise DataError(f"Cannot write {str(path)!r}: {reason}.") from error
 
 
 def require_writable(path: Path) -> None:
@@ -667,12 +665,10 @@ def _array(kind: str, values: Sequence[object]) -> object:
 def require_target(path: Path, source: object) -> None:
     """Raise `DataError` unless a file can be written to that is not one of those that are read."""
     if path.suffix not in (".parquet", ".csv"):
-        msg = f"Cannot write {str(path)!r}: name a file that ends in .parquet or .csv."
-        raise DataError(msg)
+        raise DataError(f"Cannot write {str(path)!r}: name a file that ends in .parquet or .csv.")
     files = Files.of(source)
     if files and os.path.realpath(path) in map(os.path.realpath, expanded(files.paths)):
-        msg = f"{str(source)!r} cannot be read and written at once: name another file."
-        raise DataError(msg)
+        raise DataError(f"{str(source)!r} cannot be read and written at once: name another file.")
 
 
 def write_beside(
@@ -686,8 +682,7 @@ def write_beside(
         If there is such a column already, or the file cannot be written.
     """
     if taken := {*rows.columns} & {*columns}:
-        msg = f"There is a column {min(taken)!r} already: rename it."
-        raise DataError(msg)
+        raise DataError(f"There is a column {min(taken)!r} already: rename it.")
     with tempfile.TemporaryDirectory() as folder, connected() as connection:
         file = str(Path(folder) / "beside.parquet")
         connection.register("beside", dict(columns))

@@ -128,8 +128,7 @@ def _require_parts(
     end = len(text) if end is None else end
     n = text.count("[", begin, end) + text.count("{", begin, end)
     if n > PARTS:
-        msg = f"{where} has {n:,} lists and objects, more than {PARTS:,}: split it."
-        raise error(msg)
+        raise error(f"{where} has {n:,} lists and objects, more than {PARTS:,}: split it.")
     return n > DEPTH
 
 
@@ -307,8 +306,7 @@ def _behind(path: Path) -> list[Path]:
         return [path]
     files = [file for file in map(Path, sorted(names)) if kind_of(file) and file.is_file()]
     if not files:
-        msg = f"There is no file at {str(path)!r} that ends in {', '.join(ENDINGS)}."
-        raise DataError(msg)
+        raise DataError(f"There is no file at {str(path)!r} that ends in {', '.join(ENDINGS)}.")
     return files
 
 
@@ -368,8 +366,7 @@ def require_file(path: Path, error: type[Exception] = DataError) -> None:
         if kind == stat.S_IFREG:
             return
         why = f"it {_KINDS.get(kind, 'is no file')}"
-    msg = f"Cannot read {str(path)[:LONGEST_PATH]!r}: {why}. Name a file."
-    raise error(msg)
+    raise error(f"Cannot read {str(path)[:LONGEST_PATH]!r}: {why}. Name a file.")
 
 
 def read_text(path: Path, error: type[Exception] = DataError, most: int = WHOLE) -> str:
@@ -409,8 +406,7 @@ def _text_lines(path: Path, error: type[Exception] = DataError) -> Iterator[str]
     lines = _read(path, error, lambda file: file.readline(ENTRY + 1))
     for number, line in enumerate(lines, 1):
         if len(line) > ENTRY:
-            msg = f"Line {number} of {str(path)!r} is longer than {in_mb(ENTRY)}: split it."
-            raise error(msg)
+            raise error(f"Line {number} of {str(path)!r} is longer than {in_mb(ENTRY)}: split it.")
         yield _decoded(line, path, number, error)
 
 
@@ -427,8 +423,7 @@ def _read(
                     require_unpacked(str(path), n, size, error)
                 yield part
     except (OSError, EOFError, zlib.error) as problem:
-        msg = f"Cannot read {str(path)!r}: {_reason(problem)}. Check the file."
-        raise error(msg) from problem
+        raise error(f"Cannot read {str(path)!r}: {_reason(problem)}. Check the file.") from problem
 
 
 def _texts(path: Path, error: type[Exception]) -> Iterator[str]:
@@ -636,8 +631,7 @@ def json_objects(path: Path) -> Iterator[dict[str, Any]]:
     """Give each entry as `json_entries`; raises `DataError` of one that is no object."""
     for where, entry in json_entries(path):
         if not isinstance(entry, dict):
-            msg = f"{where} is {repr(entry)[:SHOWN]}: give one JSON object a row."
-            raise DataError(msg)
+            raise DataError(f"{where} is {repr(entry)[:SHOWN]}: give one JSON object a row.")
         yield entry
 
 

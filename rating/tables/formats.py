@@ -82,8 +82,7 @@ def chosen_format(name: str | None, out: Path | None) -> str:
             msg = f"There is no format {name!r}: choose one of {', '.join(BOARD_FORMATS)}."
         raise DataError(msg)
     if form == "parquet" and out is None:
-        msg = "Parquet is not for a terminal: name a file with --out."
-        raise DataError(msg)
+        raise DataError("Parquet is not for a terminal: name a file with --out.")
     return form
 
 
@@ -121,8 +120,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"Cannot write into {str(folder)!r}: {error.strerror}."
-        raise DataError(msg) from error
+        raise DataError(f"Cannot write into {str(folder)!r}: {error.strerror}.") from error
 
 
 def write_text(text: str, path: Path) -> None:
@@ -136,8 +134,7 @@ def write_pieces(pieces: Iterable[str], path: Path) -> None:
         with replacing(path) as made, made.open("w", encoding="utf-8") as file:
             file.writelines(pieces)
     except OSError as error:
-        msg = f"Cannot write {str(path)!r}: {error.strerror}."
-        raise DataError(msg) from error
+        raise DataError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
 
 
 def as_json(board: Row) -> str:
@@ -380,8 +377,7 @@ def frame(board: "Report", library: str | None = None) -> Any:
     try:
         return FRAMES[library](import_module(library), relation)
     except ImportError as error:
-        msg = f"A frame of {library!r} needs it: pip install {library}."
-        raise DataError(msg) from error
+        raise DataError(f"A frame of {library!r} needs it: pip install {library}.") from error
 
 
 FRAMES: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -652,8 +648,7 @@ def write_logs(
         If it is no board of one group, or a file cannot be written.
     """
     if "ratings" not in board or "method" not in board:
-        msg = "every_eval_ever takes one board: omit --by and --compare."
-        raise DataError(msg)
+        raise DataError("every_eval_ever takes one board: omit --by and --compare.")
     paths = []
     for place, row in enumerate(board["ratings"]):
         log = _log(board, row, place, now)

@@ -276,8 +276,7 @@ def standardised(columns: Sequence[Floats], names: Sequence[str]) -> tuple[Float
         low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
         if not high - low > _CONSTANT * max(abs(low), abs(high)):
             # of equal differences, rounding leaves a standard deviation above 0
-            msg = f"The style {name!r} is the same for all votes; leave it out."
-            raise DataError(msg)
+            raise DataError(f"The style {name!r} is the same for all votes; leave it out.")
         if not name.startswith(LOG2):
             scale[i] = values.std()
         np.divide(values, scale[i], out=features[:, i])
@@ -543,8 +542,7 @@ def _with_members(rows: Relation, names: Sequence[str], source: str) -> Relation
         known = ", ".join(
             map(repr, samples_of(_cells(rows.project(quoted(empty.partition(".")[0])))))
         )
-        msg = f"No row of {source!r} has a value in {empty!r}; there are {known}."
-        raise DataError(msg)
+        raise DataError(f"No row of {source!r} has a value in {empty!r}; there are {known}.")
     return rows
 
 

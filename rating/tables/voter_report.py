@@ -282,8 +282,7 @@ def check_source(
         If the votes cannot be read, or an option cannot be used.
     """
     if least < 1:
-        msg = f"--least {least} examines nobody's first vote; give 1 or more."
-        raise DataError(msg)
+        raise DataError(f"--least {least} examines nobody's first vote; give 1 or more.")
     if not 0 < alpha < 1:
         msg = f"--alpha {alpha:g} is no chance of a false alarm; give one between 0 and 1."
         raise DataError(msg)

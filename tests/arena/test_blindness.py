@@ -4,8 +4,7 @@ import io
 import json
 import re
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,6 +27,7 @@ from arena.ui.battle_page import VERSION
 from tests.arena.api.test_who_may_ask import routes_of
 from tests.arena.test_metrics import figures
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
+from tests.process import until
 from tests.serving import (
     Served,
     StreamEvent,
@@ -321,7 +321,7 @@ def test_no_public_figure_changes_from_the_begin_of_a_battle_to_its_vote(
         before = public_figures(served, tmp_path / "before")
         server.behaviours |= dict.fromkeys(server.behaviours, STREAMS)
         battle_id = ada.open(PROMPTS[0])
-        wait_until(lambda: ada.look(battle_id)["state"] == "streaming")
+        until(lambda: ada.look(battle_id)["state"] == "streaming")
         during = public_figures(served, tmp_path / "during")
         assert ada.post(f"/api/v1/battles/{battle_id}/stop").json()["state"] == "ready"
         after = public_figures(served, tmp_path / "after")
@@ -400,8 +400,8 @@ def public_figures(served: Served, folder: Path, paths: Sequence[str] = ()) -> d
     folder.mkdir()
     file, moment = folder / "arena.db", datetime.now(UTC)
     with closing(Store(served.database)) as store:
-        wait_until(partial(is_made_again, store, moment))
-        wait_until(partial(shows_one_version, served))
+        until(partial(is_made_again, store, moment))
+        until(partial(shows_one_version, served))
         read = {f"live {address}": shown for address, shown in walked(served, paths).items()}
         original = sqlite_file(store.engine.url)
     with closing(sqlite3.connect(original)) as source, closing(sqlite3.connect(file)) as copy:
@@ -433,11 +433,11 @@ def is_made_again(store: Store, moment: datetime) -> bool:
 def walked(served: Served, paths: Sequence[str]) -> dict[str, Shown]:
     """Ask every address that can be read, as somebody new each time; gives what they show."""
     with client_of(served.url) as client:
-        wait_until(lambda: client.get("/api/v1/leaderboard").json()["record"] is not None)
-        wait_until(lambda: "being worked out" not in client.get("/value").text)
-        wait_until(lambda: client.get("/mix.json").status_code != 503)
-        wait_until(lambda: "being counted" not in client.get("/api/v1/evaluation").text)
-        wait_until(lambda: "being worked out" not in client.get("/leaderboard?category=code").text)
+        until(lambda: client.get("/api/v1/leaderboard").json()["record"] is not None)
+        until(lambda: "being worked out" not in client.get("/value").text)
+        until(lambda: client.get("/mix.json").status_code != 503)
+        until(lambda: "being counted" not in client.get("/api/v1/evaluation").text)
+        until(lambda: "being worked out" not in client.get("/leaderboard?category=code").text)
         *_, oldest = re.findall(r'href="/battles/([0-9a-f]{32})"', client.get("/battles").text)
     shown = {}
     for address in paths or addresses():
@@ -475,14 +475,6 @@ def changed(before: Mapping[str, Shown], after: Mapping[str, Shown]) -> dict[str
     assert before.keys() == after.keys()
     assert len(before) > 100
     return {address: shown for address, shown in after.items() if shown != before[address]}
-
-
-def wait_until(holds: Callable[[], bool], within_s: float = 60) -> None:
-    """Wait for what is made in the background."""
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @contextmanager
