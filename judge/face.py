@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -14,9 +13,10 @@ from judge.calls import AGAIN, Again, Journal, Options, Terms
 from judge.case import Case, Complete, Reply
 from judge.methods import FileMethod, margined
 from judge.report.run import rows_and_report
-from judge.report.studies import write_report
+from judge.report.studies import judge_rows, write_report
 from judge.runs import Progress, at_work, judge_all
-from judge.studies.one_judge import Study, study_judges
+from judge.studies.estimates import percent_of
+from judge.studies.one_judge import Study, by_agreement, study_judges
 from judge.studies.options import StudyOptions
 from judge.tables import cases as tables
 from judge.tables.cases import NamedCase
@@ -25,6 +25,7 @@ from judge.verdict import Run
 from rating import RateOptions, Report
 from rating.board import rate
 from rating.errors import DataError
+from rating.report import Tabular, as_html
 from rating.sentences import foremost
 from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
@@ -157,18 +158,13 @@ class JudgeRun:
 
     def _repr_html_(self) -> str:
         """Return what came out as a table, for notebooks."""
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{n:,}</td></tr>"
-            for name, n in self.report["by_status"].items()
-        )
-        notes = "".join(f"<li>{escape(text)}</li>" for text in foremost(self.warnings))
-        title = f"{escape(self.judge)}, {escape(self.method)}"
-        head = "<tr><th>status</th><th>questions</th></tr>"
-        return f"<table><caption>{title}</caption>{head}{rows}</table><ul>{notes}</ul>"
+        rows = ((name, f"{n:,}") for name, n in self.report["by_status"].items())
+        title = f"{self.judge}, {self.method}"
+        return as_html(("status", "questions"), rows, foremost(self.warnings), title)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StudyOfJudges:
+class StudyOfJudges(Tabular):
     """A study of one or more judges, compared with people.
 
     Attributes
@@ -184,6 +180,26 @@ class StudyOfJudges:
     def warnings(self) -> tuple[str, ...]:
         """What to keep in mind."""
         return self.study.warnings
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One per judge and figure, as in the file of ``arena study judges``."""
+        return judge_rows(self.study)
+
+    def _repr_html_(self) -> str:
+        """Return the judges as a table, for notebooks."""
+        head = ("judge", "may replace people", "agreement, ties excluded", "of people", "items")
+        rows = (
+            (
+                one.name,
+                one.first_answer.verdict,
+                percent_of(one.agreement.judge.without_ties),
+                percent_of(one.agreement.people.without_ties),
+                f"{one.n_items:,}",
+            )
+            for one in by_agreement(self.study.judges)
+        )
+        return as_html(head, rows, foremost(self.warnings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, as ``arena study judge --format json`` prints them."""

@@ -233,7 +233,7 @@ def _share_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
     return {"shared": shared}
 
 
-def voter_sums(data: Comparisons, *, fit: Fit, whole: Comparisons) -> Sums:
+def _voter_sums(data: Comparisons, *, fit: Fit, whole: Comparisons) -> Sums:
     """Return what some voters add to a board: of each, all votes are there.
 
     It may run in any thread, process or machine: sums of what it returns, over parts of the
@@ -272,8 +272,8 @@ class _Ratio(NamedTuple):
 
 
 def _voter_totals(fit: Fit, whole: Comparisons, parts: Parts) -> Sums:
-    """Return `voter_sums` over all parts."""
-    return totals(parts.each(partial(voter_sums, fit=fit, whole=whole), "voters"))
+    """Return `_voter_sums` over all parts."""
+    return totals(parts.each(partial(_voter_sums, fit=fit, whole=whole), "voters"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from rating.leave_out import (
     sums_within,
 )
 from rating.ranks import critical_value
+from rating.report import Tabular, as_html
 from rating.sentences import signed
 from rating.typing import Floats, Ints
 
@@ -208,7 +209,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Tabular):
     """What a paired comparison says.
 
     Attributes
@@ -255,6 +256,27 @@ class Comparison:
             required,
         )
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One of plain values per pair."""
+        return [asdict(one) for one in self.pairs]
+
+    def _repr_html_(self) -> str:
+        """Return the pairs as a table, for notebooks."""
+        head = ("model", "compared with", "difference", "95% interval", "items", "answer")
+        rows = (
+            (
+                pair.a,
+                pair.b,
+                f"{pair.difference:+.3g}",
+                "none" if pair.lower is None else f"{pair.lower:+.3g} to {pair.upper:+.3g}",
+                f"{pair.n:,}",
+                pair.answer,
+            )
+            for pair in self.pairs
+        )
+        return as_html(head, rows, (*self.sentences, *self.warnings))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
@@ -262,7 +284,7 @@ class Comparison:
             **asdict(self.options),
             "items": self.items,
             "models": [asdict(one) for one in self.models],
-            "pairs": [asdict(one) for one in self.pairs],
+            "pairs": self.rows,
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
         }

@@ -1,7 +1,7 @@
 """A rated board as one value: the ratings, what they rest on, and how they were made."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
@@ -127,8 +127,37 @@ class ModelRating:
         return _plain(self)
 
 
+class Tabular:
+    """A result that libraries of tables read: one of its ``rows`` is a row."""
+
+    __slots__ = ()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Plain values by column."""
+        raise NotImplementedError
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as Arrow's stream, by which any library of tables takes them."""
+        import rating  # the face: what makes tables stands above this module
+
+        return rating.frame(self).__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a ``pandas.DataFrame``; raises `DataError` without pandas."""
+        import rating
+
+        return rating.frame(self, "pandas")
+
+    def to_arrow(self) -> Any:
+        """Return the rows as a ``pyarrow.Table``; raises `DataError` without pyarrow."""
+        import rating
+
+        return rating.frame(self, "pyarrow")
+
+
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Tabular):
     """A rated board.
 
     Attributes
@@ -167,34 +196,46 @@ class Report:
             "log_loss": self.log_loss,
             "deviance": self.deviance,
             "parameters": {name: _plain(parameter) for name, parameter in self.parameters.items()},
-            "ratings": [row.to_dict() for row in self.ratings],
+            "ratings": self.rows,
             "quasi_se_error": self.quasi_se_error,
             "warnings": list(self.warnings),
         }
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the ratings as Arrow's stream, by which any library of tables takes a board."""
-        import rating  # the face: what makes tables stands above this module
-
-        return rating.frame(self).__arrow_c_stream__(requested_schema)
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One of plain values per model, highest rating first."""
+        return [row.to_dict() for row in self.ratings]
 
     def _repr_html_(self) -> str:
         """Return the ratings as a table, for notebooks."""
-        return _html(self)
+        head = ("model", "rating", f"{100 * self.options.level:g}% interval", "ranks", "votes")
+        rows = (
+            (
+                row.model,
+                f"{row.rating:.0f}",
+                f"{_points(row.lower)} to {_points(row.upper)}",
+                _ranks(row),
+                f"{row.votes:,}",
+            )
+            for row in self.ratings
+        )
+        return as_html(head, rows, self.warnings)
 
 
-def _html(report: Report) -> str:
-    """Write the ratings as a table that needs no style of its own."""
-    interval = f"{100 * report.options.level:g}% interval"
-    head = "".join(f"<th>{name}</th>" for name in ("model", "rating", interval, "ranks", "votes"))
-    rows = "".join(
-        f"<tr><td>{escape(row.model)}</td><td>{row.rating:.0f}</td>"
-        f"<td>{_points(row.lower)} to {_points(row.upper)}</td>"
-        f"<td>{_ranks(row)}</td><td>{row.votes:,}</td></tr>"
-        for row in report.ratings
+def as_html(
+    head: Iterable[str], rows: Iterable[Iterable[str]], notes: Iterable[str], title: str = ""
+) -> str:
+    """Write a table that needs no style of its own, and notes below it."""
+
+    def cells(tag: str, texts: Iterable[str]) -> str:
+        return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)
+
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    caption, items = f"<caption>{escape(title)}</caption>" * bool(title), cells("li", notes)
+    return (
+        f"<table>{caption}<thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+        f"<ul>{items}</ul>"
     )
-    notes = "".join(f"<li>{escape(text)}</li>" for text in report.warnings)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
 
 
 def _points(value: float) -> str:

@@ -94,6 +94,22 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("url"))
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def either_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """URL of one database for all tests of a module, which run on both kinds."""
+    from tests.postgresql import new_database
+    from tests.sqlite import new_sqlite
+
+    if request.param == "sqlite":
+        yield new_sqlite(tmp_path_factory.mktemp("either"))
+    else:
+        server = request.getfixturevalue("postgresql")
+        with new_database(server, request.getfixturevalue("postgresql_template")) as url:
+            yield url
+
+
 @pytest.fixture
 def quick(tmp_path: Path) -> Iterator["Served"]:
     """An arena, without the page, of three models that answer at once."""

@@ -418,14 +418,14 @@ def meant(session: Session, target: str) -> tuple[str, list[str], list[str]]:
     votes.
     """
     whole = whole_id(session, target)
-    battles = battles_meant(session, whole)
+    battles = _battles_meant(session, whole)
     if battles:
         return whole, battles, []
     named = list(
         session.scalars(select(col(PersonRow.voter_id)).where(col(PersonRow.name) == target))
     )
     if len(named) == 1:
-        whole, battles = named[0], battles_meant(session, named[0])
+        whole, battles = named[0], _battles_meant(session, named[0])
     return (whole if battles else target), battles, named
 
 
@@ -446,7 +446,7 @@ def busiest(session: Session, most: int) -> Sequence[chain.AnyRow]:
     return session.connection().execute(query).all()
 
 
-def battles_meant(session: Session, target: str) -> list[str]:
+def _battles_meant(session: Session, target: str) -> list[str]:
     """Give the battles whose votes a voter's id stands for, or a battle's; none if unknown.
 
     A person's id stands for what they cast before they signed in, too.

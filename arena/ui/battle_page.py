@@ -278,10 +278,11 @@ class _Immutable(StaticFiles):
             "Cache-Control": FOR_A_YEAR if is_ours else "no-store",
             "Vary": "Accept-Encoding",
         }
-        kind = PACKED.get(Path(full_path).suffix)
+        if kind := PACKED.get(Path(full_path).suffix):  # what Python guesses, others may change
+            headers["Content-Type"] = f"{kind}; charset=utf-8"
         if kind and "gzip" in Headers(scope=scope).get("accept-encoding", ""):
             headers["Content-Encoding"] = "gzip"
-            return Response(_packed(str(full_path)), media_type=kind, headers=headers)
+            return Response(_packed(str(full_path)), headers=headers)
         response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers.update(headers)
         return response

@@ -441,15 +441,19 @@ def write_report(study: Study, folder: Path, made: date) -> Path:
 
 def write_judges(study: Study, folder: Path, made: date) -> Path:
     """Write the leaderboard of judges in every form into a folder, as `write_forms`."""
-    plain = leaderboard_json(study)
-    flat = [
+    page = judges_page(study, made)
+    return write_forms(page, leaderboard_json(study), judge_rows(study), folder, JUDGES_NAME)
+
+
+def judge_rows(study: Study) -> list[dict[str, Any]]:
+    """List the figures of the leaderboard, with their intervals, a row per judge and figure."""
+    return [
         {"judge": row["judge"], "figure": name} | (value if isinstance(value, dict) else nothing)
-        for row in plain["judges"]
+        for row in leaderboard(study)
         for name, value in row.items()
         if name not in ("judge", "verdict", "own_model")
         for nothing in [{"value": value, "lower": None, "upper": None, "n": None}]
     ]
-    return write_forms(judges_page(study, made), plain, flat, folder, JUDGES_NAME)
 
 
 def leaderboard_json(study: Study) -> dict[str, Any]:
@@ -466,7 +470,7 @@ def judges_page(study: Study, made: date) -> Page:
         opening=JUDGES_OPENING,
         about=_about(study),
         answers=(),
-        first=Section("Judges", more=(*leaderboard_tables(study), *more)),
+        first=Section("Judges", more=(*_leaderboard_tables(study), *more)),
         sections=(
             *against,
             _limits(study),
@@ -477,7 +481,7 @@ def judges_page(study: Study, made: date) -> Page:
     )
 
 
-def leaderboard_tables(study: Study) -> Iterator[Table]:
+def _leaderboard_tables(study: Study) -> Iterator[Table]:
     """Give a row per judge, best first: agreement with people, then habits, noise and costs."""
     judges = by_agreement(study.judges)
     most = max(judges, key=lambda judge: judge.n_items)
@@ -598,7 +602,7 @@ def _first(study: Study) -> Section:
     section = agreement_section(study.judges, study.options.level)
     if study.against is None:
         return section
-    first, *more = leaderboard_tables(study)
+    first, *more = _leaderboard_tables(study)
     assert section.table is not None
     aside = (section.table, *section.aside, lead_table(study.against))
     return replace(

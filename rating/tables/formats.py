@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
     from rating.decide import Gate
-    from rating.report import Report
+    from rating.report import Tabular
 
 
 Row = Mapping[str, Any]
@@ -61,7 +61,9 @@ COLUMNS = {
     }.items()
     for name in names.split()
 }
-"""Types of the columns of numbers and truth values; every other column is text."""
+"""Types of columns of numbers and truth values, also of those without any."""
+TYPES: Mapping[str, set[type]] = {"BOOLEAN": {bool}, "BIGINT": {int}, "DOUBLE": {int, float}}
+"""Types of other columns, by their values; any other is text."""
 
 
 def chosen_format(name: str | None, out: Path | None) -> str:
@@ -354,8 +356,8 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
         _framed(rows).write_parquet(str(made))
 
 
-def frame(board: "Report", library: str | None = None) -> Any:
-    """Return the ratings of a board as a data frame with one row per model.
+def frame(result: "Tabular", library: str | None = None) -> Any:
+    """Return a result as a data frame: a board with a row per model, a comparison per pair.
 
     Parameters
     ----------
@@ -368,7 +370,7 @@ def frame(board: "Report", library: str | None = None) -> Any:
     DataError
         If there is no such library here.
     """
-    relation = _framed(board.to_dict()["ratings"])
+    relation = _framed(result.rows)
     if library is None:
         return relation
     if library not in FRAMES:
@@ -388,12 +390,15 @@ FRAMES: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _framed(rows: Sequence[Row]) -> "DuckDBPyRelation":
-    """Give rows as a table: a column of no text has the type of its name, or else text."""
+    """Give rows as a table: a column has the type of its values, or without any of its name."""
     from rating.tables.duckdb_engine import frame_of
 
-    names = list(rows[0]) if rows else []
-    worded = {name for row in rows for name in names if isinstance(row[name], str)}
-    kinds = {n: "VARCHAR" if n in worded else COLUMNS.get(n, "VARCHAR") for n in names}
+    def kind(name: str) -> str:
+        of = {type(row[name]) for row in rows} - {type(None)}
+        by_value = (kind for kind, types in TYPES.items() if of and of <= types)
+        return "VARCHAR" if str in of else COLUMNS.get(name) or next(by_value, "VARCHAR")
+
+    kinds = {name: kind(name) for name in (rows[0] if rows else ())}
     texts = [name for name, kind in kinds.items() if kind == "VARCHAR"]
     as_texts = ({n: None if row[n] is None else str(row[n]) for n in texts} for row in rows)
     return frame_of([{**row, **own} for row, own in zip(rows, as_texts, strict=True)], kinds)

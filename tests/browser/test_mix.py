@@ -1,19 +1,16 @@
 """Boards by label and one's own mix, as people see and move them."""
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from arena.store.store import Store
-from tests.arena.boards.kinds import vote_on_kinds
+from tests.arena.boards.kinds import arena_of_kinds
 from tests.browser.person import Person, person
 from tests.browser.test_accessibility import assert_accessible
-from tests.serving import Served, serve
-from tests.sqlite import new_sqlite
+from tests.serving import Served
 
 pytestmark = pytest.mark.browser
 
@@ -34,15 +31,7 @@ ADDRESSES = (
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    url = new_sqlite(tmp_path_factory.mktemp("kinds"))
-    store = Store(url)
-    vote_on_kinds(store, 240)
-    store.close()
-    with serve(database=url) as served:
-        with served.visitor() as ada:
-            for path in ADDRESSES:
-                while "being worked out" in ada.get(path).text:
-                    time.sleep(0.1)
+    with arena_of_kinds(tmp_path_factory.mktemp("kinds"), 240, *ADDRESSES) as served:
         yield served
 
 

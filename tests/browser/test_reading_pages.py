@@ -250,6 +250,7 @@ def test_each_tab_fits_its_width_and_25_models_two_screens_and_a_half(
             for tab in ("Board", "Style-adjusted", "Head-to-head", "Robustness", "Data"):
                 page.locator(".tabs a", has_text=tab).click()
                 expect(page.locator(".tabs [aria-current]")).to_have_text(tab)
+                page.wait_for_load_state()  # and so of the style, without which it is wider
                 html = page.locator("html")
                 assert html.evaluate("e => e.scrollWidth") <= width
                 if width == 1280:

@@ -4,34 +4,22 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from arena.store.engine import open_engine
 from tests.faulty_server import Behaviour, Fault, faulty_server
-from tests.postgresql import new_database
 from tests.serving import Served, client_of, parse_events, quick_arena, served_by, side_text
-from tests.sqlite import new_sqlite
 
 LONG = "A sentence that goes on. " * 40
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def quick(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def quick(either_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """An arena on SQLite, and one on PostgreSQL, of three models that answer at once."""
-    folder = tmp_path_factory.mktemp("quick")
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = new_sqlite(folder)
-        else:
-            server = request.getfixturevalue("postgresql")
-            template = request.getfixturevalue("postgresql_template")
-            url = stack.enter_context(new_database(server, template))
-        yield stack.enter_context(quick_arena(folder, database=url))
+    with quick_arena(tmp_path_factory.mktemp("quick"), database=either_database) as served:
+        yield served
 
 
 def test_a_battle_is_opened_followed_voted_and_revealed(quick: Served) -> None:

@@ -13,7 +13,6 @@ from sqlalchemy import text
 
 from arena.store.store import Store
 from arena.store.verify import verify
-from tests.postgresql import new_database
 from tests.serving import Served, Visitor, quick_arena
 from tests.sqlite import new_sqlite
 
@@ -34,21 +33,9 @@ NOTHING: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def database(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield new_sqlite(tmp_path_factory.mktemp("remarks"))
-    else:
-        server = request.getfixturevalue("postgresql")
-        with new_database(server, request.getfixturevalue("postgresql_template")) as url:
-            yield url
-
-
 @pytest.fixture(scope="module")
-def after(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with quick_arena(tmp_path_factory.mktemp("after"), database=database) as served:
+def after(either_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with quick_arena(tmp_path_factory.mktemp("after"), database=either_database) as served:
         yield served
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,30 +21,19 @@ from arena.store.store import Store
 from arena.store.verify import verify
 from tests.arena.store.battles import at_once
 from tests.command import Command, refused
-from tests.postgresql import new_database
 from tests.serving import Served, client_of, let_expire, quick_arena
 from tests.sources import PAGE, Application, comparison, registered
-from tests.sqlite import new_sqlite
 
 OUTCOMES = ("model_a", "model_b", "tie", "both_bad")
 ELSEWHERE = "https://evil.example"
 BEFORE_THE_VOTE = {"state", "a", "b", "vote", "language", "words"}
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def served(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def served(either_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """An arena on each kind of database; every test has an application of its own."""
-    folder = tmp_path_factory.mktemp("sources")
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = new_sqlite(folder)
-        else:
-            server = request.getfixturevalue("postgresql")
-            template = request.getfixturevalue("postgresql_template")
-            url = stack.enter_context(new_database(server, template))
-        yield stack.enter_context(quick_arena(folder, database=url))
+    with quick_arena(tmp_path_factory.mktemp("sources"), database=either_database) as served:
+        yield served
 
 
 @pytest.fixture

@@ -1,8 +1,13 @@
 """Stored votes on prompts of several kinds, on which planted strengths differ."""
 
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
+import httpx2
 import numpy as np
 
 from arena.domain.battle import BattleState
@@ -11,6 +16,8 @@ from arena.domain.vote import Choice, Voter
 from arena.play.upkeep import label_votes
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, NOW, ballot, complete, new_battle
+from tests.serving import Served, Visitor, serve
+from tests.sqlite import new_sqlite
 
 ROCKS = ("Quartz 8B", "Basalt Large", "Feldspar Mini", "Mica 2", "Gneiss Instruct")
 MODELS = tuple(
@@ -61,3 +68,22 @@ def _cast(
     answers = {A1: complete(), B1: complete()}
     store.close_answers(name, BattleState.READY, answers, message=None, now=NOW)
     store.cast(ballot(name, choice, key=name, voter=voter.id))
+
+
+def until_made(ada: Visitor, path: str) -> httpx2.Response:
+    """Read a page until its boards are made: the machine decides how long that takes."""
+    while "being worked out" in (answer := ada.get(path)).text:
+        time.sleep(0.05)
+    return answer
+
+
+@contextmanager
+def arena_of_kinds(folder: Path, n: int, *addresses: str) -> Iterator[Served]:
+    """Serve an arena with so many votes on labelled prompts, whose boards there are made."""
+    with closing(Store(new_sqlite(folder))) as store:
+        vote_on_kinds(store, n)
+    with serve(database=store.engine.url.render_as_string()) as served:
+        with served.visitor() as ada:
+            for address in addresses:
+                until_made(ada, address)
+        yield served

@@ -2,14 +2,12 @@
 
 import io
 import itertools
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
-import httpx2
 import pyarrow.parquet
 import pytest
 from starlette.requests import Request
@@ -24,10 +22,10 @@ from arena.pages.standings import AskedLabel, label_page
 from arena.store.store import Store
 from rating.mix import Pooling, RankReach
 from rating.pooling import Excess, Unseen
-from tests.arena.boards.kinds import vote_on_kinds
+from tests.arena.boards.kinds import arena_of_kinds, until_made, vote_on_kinds
 from tests.arena.pages.conftest import NOW, a_row
 from tests.arena.pages.page import Page, text
-from tests.serving import Served, Visitor, serve
+from tests.serving import Served, serve
 from tests.sqlite import new_sqlite
 
 LABELS = {
@@ -221,21 +219,10 @@ def test_the_page_speaks_german() -> None:
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    url = new_sqlite(tmp_path_factory.mktemp("kinds"))
-    store = Store(url)
-    vote_on_kinds(store, 200)
-    store.close()
-    with serve(database=url) as served:
-        with served.visitor() as ada:
-            until_made(ada, "/leaderboard?category=code")
+    with arena_of_kinds(
+        tmp_path_factory.mktemp("kinds"), 200, "/leaderboard?category=code"
+    ) as served:
         yield served
-
-
-def until_made(ada: Visitor, path: str) -> httpx2.Response:
-    """Read a page until its boards are made: the machine decides how long that takes."""
-    while "being worked out" in (answer := ada.get(path)).text:
-        time.sleep(0.05)
-    return answer
 
 
 def test_the_leaderboard_leads_to_boards_by_label(arena: Served) -> None:

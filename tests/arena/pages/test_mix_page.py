@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
-import httpx2
 import pytest
 from sqlalchemy import text as sql
 
@@ -12,11 +11,9 @@ from arena.domain.vote import Language
 from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, pair_among
 from arena.pages.routes import counted
 from arena.store.store import Store
-from tests.arena.boards.kinds import MODELS, vote_on_kinds
+from tests.arena.boards.kinds import MODELS, arena_of_kinds, until_made
 from tests.arena.pages.page import Page, text
-from tests.arena.pages.test_label_page import until_made
-from tests.serving import Served, Visitor, serve
-from tests.sqlite import new_sqlite
+from tests.serving import Served, Visitor
 
 OWN = """Write a Python function that adds two numbers
 Write a Python class for a queue
@@ -28,13 +25,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    url = new_sqlite(tmp_path_factory.mktemp("mix"))
-    store = Store(url)
-    vote_on_kinds(store, 240)
-    store.close()
-    with serve(database=url) as served:
-        with served.visitor() as ada:
-            until_made(ada, "/mix")
+    with arena_of_kinds(tmp_path_factory.mktemp("mix"), 240, "/mix") as served:
         yield served
 
 
@@ -216,16 +207,8 @@ def test_models_and_policies_that_are_not_there(ada: Visitor) -> None:
     assert ada.get("/mix/").status_code == 308
 
 
-def until_known(ada: Visitor, path: str) -> httpx2.Response:
-    for _ in range(30):
-        answer = ada.get(path)
-        if "being worked out" not in answer.text:
-            return answer
-    raise AssertionError(path)
-
-
 def test_an_arena_without_labels_says_why_there_is_no_mix(ada: Visitor) -> None:
-    page = until_known(ada, "/mix?policy=simulated-v1")
+    page = until_made(ada, "/mix?policy=simulated-v1")
     assert "No counted vote has a label yet" in text(page.text)
     answer = ada.get("/mix.json?policy=simulated-v1")
     assert answer.status_code == 422

@@ -55,21 +55,10 @@ def played(url: str) -> Store:
     return store
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def whole(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Store]:
-    if request.param == "sqlite":
-        store = played(new_sqlite(tmp_path_factory.mktemp("whole")))
+@pytest.fixture(scope="module")
+def whole(either_database: str) -> Iterator[Store]:
+    with closing(played(either_database)) as store:
         yield store
-        store.close()
-        return
-    with new_database(
-        request.getfixturevalue("postgresql"), request.getfixturevalue("postgresql_template")
-    ) as url:
-        store = played(url)
-        yield store
-        store.close()
 
 
 def tampered(store: Store, statements: Sequence[str]) -> Verified:
