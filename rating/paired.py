@@ -24,8 +24,11 @@ from rating.typing import Floats, Ints
 Require = Literal["better", "not-worse", "equivalent"]
 Missing = Literal["pairs", "zero"]
 
-FEWEST_CLUSTERS = 5
-"""Effective clusters under which no interval is given."""
+FEWEST_CLUSTERS = 6
+"""Effective clusters under which no interval is given: of 5 items that all differ, a sixteenth of
+all ways to draw their signs are all alike."""
+MOST_NEEDED = 10**9
+"""Items above which no number is named."""
 FEW_CHANGED = 10
 """Clusters that differ, under which an interval is computed with two more items."""
 MANY_MISSING = 0.05
@@ -375,23 +378,26 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
     low, high = float(mean.min()), float(mean.max())
     span = 1.0 if low >= 0 and high <= 1 else high - low
     places = [*combinations(range(len(data.models)), 2)]
-    between = [_clustered(mean[:, i] - mean[:, j], cluster, span) for i, j in places]
+    unit = 1e-12 * max(abs(low), abs(high)) or 1.0
+    # Of scores such as 0.3 and 0.1, equal differences are equal but for errors of rounding.
+    apart = [np.round((mean[:, i] - mean[:, j]) / unit) * unit for i, j in places]
+    between = [_clustered(d, cluster, span) for d in apart]
     bar = _bar(mean, cluster, min(one.df for one in between), ask.level)
     zero = np.nan_to_num(data.mean[scored]).mean(axis=0)
     any_missing = bool(scored.sum() > common.sum())
     pairs = []
-    for (i, j), one in zip(places, between, strict=True):
+    for (i, j), d, one in zip(places, apart, between, strict=True):
         estimated = one.effective >= FEWEST_CLUSTERS
         half = bar * math.sqrt(one.variance) if estimated else math.inf
         lower, upper = one.centre - half, one.centre + half
         if span == 1 and estimated:
             lower, upper = max(lower, -1.0), min(upper, 1.0)
-        d = mean[:, i] - mean[:, j]
         repeats = float((noise[:, i] + noise[:, j]).sum() / len(d) ** 2)
         size = ask.margin or abs(one.difference)
         reach = bar if len(between) > 1 else normal_quantile((1 - ask.level) / 2)
         reach += normal_quantile(1 - ask.power)
-        needed = estimated and size > 0 and one.variance > 0
+        ratio = reach / size if size else math.inf
+        needed = ratio * ratio * one.variance * len(d)
         pairs.append(
             Pair(
                 a=data.models[i],
@@ -412,7 +418,9 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
                 if_zero=float(zero[i] - zero[j]) if any_missing else None,
                 answer=_answer(lower, upper, ask.margin),
                 equivalent=None if ask.margin is None else max(-lower, upper) < ask.margin,
-                needed=math.ceil((reach / size) ** 2 * one.variance * len(d)) if needed else None,
+                needed=max(FEWEST_CLUSTERS, math.ceil(needed))
+                if estimated and 0 < needed < MOST_NEEDED
+                else None,
                 passes=_passes(lower, upper, ask),
             )
         )

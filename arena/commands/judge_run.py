@@ -572,7 +572,9 @@ def _jury(work: Work) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     from judge.report.judges import jury
     from judge.verdict import Stop
 
-    by_seat: dict[str, Sequence[dict[str, Any]]] = {}
+    by_seat: dict[str, Sequence[dict[str, Any]]] = {
+        seat.model.id: [] for seat in (work, *work.others)
+    }
     reports: dict[str, dict[str, Any]] = {}
     spent = 0.0
 
@@ -596,6 +598,7 @@ def _jury(work: Work) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return [*(row for rows in by_seat.values() for row in rows), *together], {
         **verdicts,
         "judges": reports,
+        "not_asked": [name for name in by_seat if name not in reports],
         "n_asked": sum(one["n_asked"] for one in reports.values()),
         "n_recalled": sum(one["n_recalled"] for one in reports.values()),
         "spent_usd": sum(known) if known else None,
@@ -623,8 +626,10 @@ def _show_jury(report: Report, out: Path, form: str, max_unparsed: float) -> Non
             if failed := sum(one["failed"].values()):
                 why = ", ".join(f"{n:,} {what}" for what, n in sorted(one["failed"].items()))
                 by = one["fallback"]["judge"] if "fallback" in one else ""
-                then = f"{by!r} judges them in its place" if by else "the other judges decide"
-                say(f"{name} failed for good on {failed:,} cases ({why}): {then}.")
+                then = f": {by!r} judges them in its place" if by else ""
+                say(f"{name} has no verdict on {failed:,} cases ({why}){then}.")
+        if report["not_asked"]:
+            say(f"Not asked: {', '.join(report['not_asked'])}.")
         for sentence in report["sentences"]:
             say(sentence)
         for warning in foremost(report["warnings"]):
@@ -789,8 +794,8 @@ def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) 
         )
     if report["stopped"] is not None:
         stop(report["why"], report["next"])
-    statuses = report["by_status"].keys()
-    has_none = statuses - UNPARSED and not statuses & {READ, SETTLED}
+    statuses = report["by_status"].keys() - {SETTLED}  # without a question
+    has_none = statuses - UNPARSED and READ not in statuses
     if has_none and not too_many:
         reasons = ", ".join(f"{n:,} {status}" for status, n in report["by_status"].items())
         say(f"arena: No question has a verdict: {reasons}.", error=True)

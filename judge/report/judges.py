@@ -52,6 +52,8 @@ SIDES = (Outcome.B, Outcome.TIE, Outcome.A)
 """By label, from 0."""
 CASE = ("battle_id", "prompt_id", *of_sides("model"))
 NO_QUORUM = "no_quorum"
+FEWEST_JUDGES = 3
+"""Of which agreement tells who is right more often."""
 NOT_OF_ONE = ("corrected", "error", "cost", "latency", "template", "fallback_for")
 """What a verdict of several judges has not."""
 Row = Mapping[str, Any]
@@ -63,13 +65,14 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
     A verdict needs those of more than half of the seats. The majority is the label of more judges
     than any other, else a tie. The weighted verdict is the likeliest label if judges err
     independently, each at one rate, which is estimated from their agreement (Dawid and Skene's
-    model with one rate per judge); it has none where judges agree no more often than by guessing.
+    model with one rate per judge). It takes three judges of which each gives more than one label,
+    on `MIN_PROMPTS` cases; and there is none where they agree no more often than by guessing.
 
     Parameters
     ----------
     by_seat : mapping of str to sequence of mapping
-        By the judge that was named, the rows of its run; ``judge`` names who was asked. Who
-        replaces several judges on a case counts once.
+        By the judge that was named, the rows of its run, none if it was not asked; ``judge`` names
+        who was. Who replaces several judges on a case counts once.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
         "n_eff": _at_least(label[whole], [cases[i][1] for i in np.flatnonzero(whole)]),
         "accuracies": None
         if accuracy is None
-        else dict(zip(judges, accuracy.tolist(), strict=True)),
+        else {name: x for name, x in zip(judges, accuracy.tolist(), strict=True) if x == x},
         "orders": orders,
         "stable": len({tuple(order) for order in orders.values() if order}) == 1,
     }
@@ -142,19 +145,22 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 def _weighed(label: Any, quorum: Any) -> tuple[Floats | None, Floats | None]:
     """Return the probability of each label, and each judge's estimated accuracy, if there are."""
-    item, rater = np.nonzero((label >= 0) & quorum[:, None])
-    if not item.size:
+    cases = label[quorum]
+    varies = np.array([len({*one[one >= 0]}) > 1 for one in cases.T])
+    if varies.sum() < FEWEST_JUDGES or len(cases) < MIN_PROMPTS:
         return None, None
-    known = np.full(len(label), -1)
+    item, rater = np.nonzero((label >= 0) & quorum[:, None] & varies)
+    known, labels = np.full(len(label), -1), label[item, rater]
+    by_judge = np.cumsum(varies) - 1
     try:
-        fitted = dawid_skene(
-            item, rater, label[item, rater], len(SIDES), known=known, errors="one"
-        )
+        fitted = dawid_skene(item, by_judge[rater], labels, len(SIDES), known=known, errors="one")
     except ConvergenceError:
         return None, None
     if not fitted.above_guessing:
         return None, None
-    return fitted.posterior, fitted.accuracy
+    accuracy = np.full(len(varies), np.nan)
+    accuracy[varies] = fitted.accuracy
+    return fitted.posterior, accuracy
 
 
 def _row(first: Row, name: str, share: Floats | None) -> dict[str, Any]:
@@ -209,7 +215,10 @@ def _sentences(report: Row, judges: Sequence[str]) -> Iterator[str]:
         weights = [f"{name} {percent(right)}" for name, right in report["accuracies"].items()]
         yield f"Weights assume independent errors; estimated accuracy: {joined(weights)}."
     else:
-        yield "No weights: the judges agree no more often than by guessing."
+        yield (
+            f"No weights: fewer than {FEWEST_JUDGES} judges vary their verdicts on {MIN_PROMPTS} "
+            "cases, or they agree no more often than by guessing."
+        )
     if report["no_quorum"]:
         yield (
             f"{plural(report['no_quorum'], 'case')} without a verdict of more than half of the "

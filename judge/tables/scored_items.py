@@ -33,6 +33,8 @@ _LM_EVAL = {"doc_id", "filtered_resps"}
 _SAMPLES = re.compile(r"samples_(.+?)_\d{4}-\d\d-\d\dT.*")
 """Name of a file of lm-eval: the task, and the time."""
 _NO_METRIC = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps"}
+LARGEST = 1e50
+"""Of scores: squares of larger ones are infinite."""
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -79,6 +81,10 @@ def compare(
         If a file cannot be read, or models have no item in common.
     """
     ask = CompareOptions(**options)
+    if not sources or not all(isinstance(source, str | Path) for source in sources):
+        raise DataError(f"Cannot compare {sources!r}: give paths of files, folders or patterns.")
+    if isinstance(models, str):
+        raise DataError(f"models is {models!r}: give a list of names.")
     return compare_items(
         read_scored_items(sources, models=models, columns=columns, where=where), ask
     )
@@ -218,8 +224,9 @@ def _scores(table: Annotations, name: str | None) -> Floats:
         ]
     table = replace(table, columns={**table.columns, name: list_of(values)})
     scores = table.numbers(name)
-    if (bad := np.flatnonzero(np.isinf(scores))).size:
-        raise table.wrong(name, int(bad[0]) + 1, values[bad[0]], "a finite number, or nothing")
+    if (bad := np.flatnonzero(np.abs(scores) > LARGEST)).size:
+        wanted = f"a number of at most {LARGEST:g} either way, or nothing"
+        raise table.wrong(name, int(bad[0]) + 1, values[bad[0]], wanted)
     return scores
 
 

@@ -64,6 +64,7 @@ def test_three_judges_give_their_own_verdicts_and_two_together(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
     server.behaviours["slate"] = other_way
+    take_turns(folder)
     result = command(*ASK, "--format", "json")
     assert (result.returncode, result.stderr) == (0, "")
     outcome = report(result)
@@ -76,9 +77,38 @@ def test_three_judges_give_their_own_verdicts_and_two_together(
     assert outcome["n_eff"]["value"] == pytest.approx(1)  # two are one, the third its inverse
     for together in ("majority", "weighted"):
         verdicts = of(folder, together)
-        assert {(row["winner"], row["order"]) for row in verdicts} == {("model_a", "both")}
+        assert [row["winner"] for row in verdicts] == ["model_a", "model_b"] * (N // 2)
+        assert {row["order"] for row in verdicts} == {"both"}
         assert {row["cost"] for row in verdicts} == {""}
-    assert Counter(row["preference"][:4] for row in of(folder, "majority")) == {"0.66": N}
+    shares = Counter(row["preference"][:4] for row in of(folder, "majority"))
+    assert shares == {"0.66": N // 2, "0.33": N // 2}
+
+
+def take_turns(folder: Path) -> None:
+    """Let either model be the one whose answers are longer."""
+    file = folder / "pairs.jsonl"
+    pairs = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for one in pairs[1::2]:
+        one["response_a"], one["response_b"] = one["response_b"], one["response_a"]
+    file.write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "reply"), [("wren", "[[D]]"), ("owl", "[[D]]"), ("wren", "[[A]]")]
+)
+def test_a_judge_that_says_nothing_or_always_the_same_has_no_weight(
+    command: Command, folder: Path, server: FaultyServer, name: str, reply: str
+) -> None:
+    server.behaviours[name] = Behaviour(text=reply, usage=(7, 11))
+    take_turns(folder)
+    asks = " ".join((*ASK, "--format", "json", "--max-unparsed", "1"))
+    outcome = report(command(*asks.split()))
+    assert outcome["accuracies"] is None
+    assert outcome["majority"]["decided"] == N
+    assert of(folder, "weighted") == []
+    server.behaviours["jay"] = judged
+    asked_too = asks.replace("wren,owl,slate", "wren,owl,slate,jay").split()
+    assert set(report(command(*asked_too))["accuracies"]) == {*JURY, "jay"} - {name}
 
 
 def test_the_order_of_the_models_under_each_judge_is_compared(
@@ -107,8 +137,7 @@ def test_where_one_fails_for_good_the_others_decide_and_it_is_counted(
     result = command(*ASK)
     shown = " ".join(result.stdout.split())
     assert (result.returncode, result.stderr) == (0, "")
-    assert f"slate failed for good on {N} cases" in shown
-    assert "the other judges decide." in shown
+    assert f"slate has no verdict on {N} cases" in shown
     assert {row["winner"] for row in of(folder, "majority")} == {"model_a"}
 
 
@@ -138,7 +167,7 @@ def test_a_second_judge_replaces_all_that_fail_and_counts_once(
     winners = {row["prompt_id"]: row["winner"] for row in of(folder, "majority")}
     assert Counter(winners.values()) == {"model_a": N - 2, "tie": 2}
     shown = " ".join(command(*ASK, "--fallback-judge", "jay").stdout.split())
-    assert "owl failed for good on 2 cases (2 refusal): 'jay' judges them in its place." in shown
+    assert "owl has no verdict on 2 cases (2 refusal): 'jay' judges them in its place." in shown
 
 
 def test_a_group_of_the_roster_is_a_jury(
@@ -204,3 +233,7 @@ def test_a_budget_is_of_all_judges_together(
     assert result.returncode == 1
     assert asked(server)["slate"] == 0
     assert sum(asked(server).values()) * EACH_USD <= 3 * N * EACH_USD
+    command(*RUN, "--judge", "wren", "--out", "one.csv")
+    result = command(*ASK, "--budget", str(EACH_USD))
+    assert "Not asked: slate." in " ".join(result.stdout.split())
+    assert {row["status"] for row in of(folder, "majority")} == {"no_quorum"}

@@ -176,7 +176,7 @@ def test_a_judge_that_says_nothing_of_use_leaves_no_winner(
     server.behaviours["judge"] = Behaviour(text="I cannot say. [[D]]")
     (folder / "roster.toml").write_text(ROSTER.format(url=server.url), encoding="utf-8")
     words = (*RUN, "--judge", "judge", "--cases", "pairs.csv", "--roster", "roster.toml")
-    assert command(*words, "--out", "found.csv").returncode == 0
+    assert command(*words, "--out", "found.csv").returncode == 1
     report = rows(folder / "found.csv")
     assert [(row["winner"], row["status"]) for row in report[:6]] == [("", "refusal")] * 6
 

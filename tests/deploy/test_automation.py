@@ -46,6 +46,14 @@ def ran(folder: Path, words: list[str], **env: str) -> subprocess.CompletedProce
     )
 
 
+def acted(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the action's script; its summary is ``summary.md``."""
+    (script,) = (
+        step["run"] for step in loaded(ACTION)["runs"]["steps"] if "COMMAND" in step.get("env", {})
+    )
+    return ran(folder, [*BASH, script], **{"GITHUB_STEP_SUMMARY": "summary.md"} | env)
+
+
 def test_the_action_is_one_of_github_s_and_its_lines_are_clean() -> None:
     assert_content("check-jsonschema", "--builtin-schema", "vendor.github-actions", ACTION)
     for step in loaded(ACTION)["runs"]["steps"]:
@@ -75,21 +83,23 @@ def test_the_action_is_one_of_github_s_and_its_lines_are_clean() -> None:
 def test_the_action_writes_the_summary_and_fails_unless_the_requirement_is_shown(
     runs: Path, command: str, inconclusive: str, code: int, head: str
 ) -> None:
-    (script,) = (
-        step["run"] for step in loaded(ACTION)["runs"]["steps"] if "COMMAND" in step.get("env", {})
-    )
-    env = {"COMMAND": command, "INCONCLUSIVE": inconclusive, "GITHUB_STEP_SUMMARY": "summary.md"}
-    done = ran(runs, [*BASH, script], **env)
+    done = acted(runs, COMMAND=command, INCONCLUSIVE=inconclusive)
     assert done.returncode == code, done.stderr
     assert (runs / "summary.md").read_text("utf-8").startswith(head)
 
 
-def test_what_a_user_gives_is_never_run_by_the_shell(runs: Path) -> None:
-    (script,) = (
-        step["run"] for step in loaded(ACTION)["runs"]["steps"] if "COMMAND" in step.get("env", {})
+def test_a_command_is_split_as_in_a_shell_over_all_of_its_lines(runs: Path) -> None:
+    (runs / "new.csv").rename(runs / "a new.csv")
+    command = (
+        "compare 'a new.csv' old.csv\n--margin 0.5 --require not-worse\n--where \"score < '2'\"\n"
     )
-    env = {"INCONCLUSIVE": "fail", "GITHUB_STEP_SUMMARY": "summary.md"}
-    done = ran(runs, [*BASH, script], COMMAND="compare $(touch x) ; touch y", **env)
+    done = acted(runs, COMMAND=command, INCONCLUSIVE="fail")
+    assert done.returncode == 0, done.stderr
+    assert "Required: not worse" in (runs / "summary.md").read_text("utf-8")
+
+
+def test_what_a_user_gives_is_never_run_by_the_shell(runs: Path) -> None:
+    done = acted(runs, COMMAND="compare $(touch x) ; touch y", INCONCLUSIVE="fail")
     assert done.returncode == 2
     assert not {"x", "y"} & {path.name for path in runs.iterdir()}
 

@@ -168,7 +168,21 @@ def test_swapping_the_models_and_the_items_order_changes_signs_alone(
     assert (turned.a_higher, turned.b_higher) == (pair.b_higher, pair.a_higher)
 
 
-def test_under_five_effective_clusters_there_is_no_interval() -> None:
+def test_no_sign_of_few_items_is_shown_nor_any_count_of_rounding() -> None:
+    assert pair_of(counts(5, 0, 0)).answer == "inconclusive"
+    assert pair_of(counts(6, 0, 0)).answer == "better"
+    tens = np.round(np.linspace(0.1, 0.8, 40), 2)
+    by_scale = [pair_of(np.stack([k * (tens + 0.1), k * tens], 1)) for k in (1, 64)]
+    assert [pair.a_higher for pair in by_scale] == [40, 40]
+    for pair, difference in zip(by_scale, (0.1, 6.4), strict=True):
+        assert ends(pair)[0] < difference < ends(pair)[1]
+    same = pair_of(np.stack([tens * 3, tens + tens + tens], 1))
+    assert (same.equal, same.needed) == (40, None)
+    for pair in (pair_of(counts(20, 5, 15), margin=1e-200), pair_of(counts(30, 0, 0))):
+        assert pair.needed is None or pair.needed >= 6
+
+
+def test_under_six_effective_clusters_there_is_no_interval() -> None:
     score = counts(20, 5, 15)
     pair = pair_of(score, [0] * 10 + [1] * 10 + [2] * 10 + [3] * 10)
     assert (pair.lower, pair.answer, pair.passes, pair.needed) == (

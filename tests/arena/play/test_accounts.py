@@ -4,17 +4,14 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from arena.domain.battle import BattleState
-from arena.domain.model import Model, Roster
 from arena.domain.vote import Voter
-from arena.endpoints.client import Endpoints
 from arena.play.battles import Battles
 from arena.play.matchmaking import Rules
-from arena.store.store import Store
+from tests.arena.play.test_live import models_of, playing
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.provider_errors import PASSING, SPENT, ProviderError
 from tests.sqlite import new_sqlite
@@ -56,25 +53,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 async def battles(server: FaultyServer, tmp_path: Path, clock: Clock) -> AsyncIterator[Battles]:
-    models = tuple(
-        Model(id=name, name=name, endpoint=server.url, model=name) for name in server.behaviours
-    )
-    store = Store(new_sqlite(tmp_path))
-    store.register(models, clock())
-    endpoints = Endpoints({})
-    battles = Battles(
-        store=store,
-        ask=endpoints.stream,
-        roster=Roster(models),
-        rules=FAST,
-        recorded={},
-        rng=Random(0),
-        now=clock,
-    )
-    yield battles
-    await battles.close()
-    await endpoints.aclose()
-    store.close()
+    models = models_of(server, server.behaviours)
+    async with playing(new_sqlite(tmp_path), models, FAST, now=clock) as battles:
+        yield battles
 
 
 async def play(battles: Battles, times: int) -> list[BattleState]:

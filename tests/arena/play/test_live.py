@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,6 +56,42 @@ def server() -> Iterator[FaultyServer]:
 
 
 @asynccontextmanager
+async def playing(
+    url: str,
+    models: Sequence[Model],
+    rules: Rules,
+    ask: Any = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    timeouts: Timeouts = PATIENT,
+) -> AsyncIterator[Battles]:
+    """Battles between models, which the real client asks unless somebody else does."""
+    endpoints = Endpoints({}, timeouts=timeouts)
+    with closing(Store(url)) as store:
+        store.hold_lease()
+        store.register(tuple(models), now())
+        battles = Battles(
+            store=store,
+            ask=ask or endpoints.stream,
+            roster=Roster(tuple(models)),
+            rules=rules,
+            recorded={},
+            rng=Random(0),
+            now=now,
+        )
+        try:
+            yield battles
+        finally:
+            await battles.close()
+            await endpoints.aclose()
+
+
+def models_of(server: FaultyServer, behaviours: Mapping[str, Any]) -> list[Model]:
+    """Give the server behaviours, each of which is a model."""
+    server.behaviours |= behaviours
+    return [Model(id=name, name=name, endpoint=server.url, model=name) for name in behaviours]
+
+
+@asynccontextmanager
 async def arena(
     server: FaultyServer,
     tmp_path: Path,
@@ -64,26 +100,9 @@ async def arena(
     **behaviours: Behaviour,
 ) -> AsyncIterator[Battles]:
     """Battles between two models of the server, ``left`` and ``right`` by name only."""
-    server.behaviours |= behaviours
-    models = tuple(
-        Model(id=name, name=name, endpoint=server.url, model=name) for name in behaviours
-    )
-    store = Store(f"sqlite:///{tmp_path}/arena.db")
-    store.register(models, datetime.now(UTC))
-    endpoints = Endpoints({}, timeouts=timeouts)
-    battles = Battles(
-        store=store,
-        ask=endpoints.stream,
-        roster=Roster(models),
-        rules=rules,
-        recorded={},
-        rng=Random(0),
-        now=lambda: datetime.now(UTC),
-    )
-    yield battles
-    await battles.close()
-    await endpoints.aclose()
-    store.close()
+    models, url = models_of(server, behaviours), f"sqlite:///{tmp_path}/arena.db"
+    async with playing(url, models, rules, timeouts=timeouts) as battles:
+        yield battles
 
 
 async def watch(battles: Battles, battle_id: str) -> list[Snapshot]:
@@ -429,31 +448,19 @@ async def test_reasoning_that_was_shown_as_an_answer_fails_it(tmp_path: Path) ->
         yield TextDelta("Four.")
         yield Finished("stop")
 
-    store = Store(f"sqlite:///{tmp_path}/arena.db")
-    models = tuple(Model(id=name, name=name, endpoint="x://", model=name) for name in "xy")
-    store.register(models, datetime.now(UTC))
-    battles = Battles(
-        store=store,
-        ask=ask,
-        roster=Roster(models),
-        rules=FAST,
-        recorded={},
-        rng=Random(0),
-        now=lambda: datetime.now(UTC),
-    )
-    opened = await battles.open(ADA, "Why?")
-    async for look in battles.watch(opened.battle_id, ADA):
-        if look.turns[0].a.text and look.turns[0].b.text:
-            was_read.set()
-    assert look.state is BattleState.FAILED
-    with pytest.raises(NotReadyError):
-        await battles.vote(opened.battle_id, ADA, Choice.A, "key")
-    with pytest.raises(NotReadyError, match="showed its reasoning"):
-        await battles.retry(opened.battle_id, ADA)
-    with pytest.raises(NotReadyError):
-        await battles.regenerate(opened.battle_id, ADA)
-    await battles.close()
-    store.close()
+    models = [Model(id=name, name=name, endpoint="x://", model=name) for name in "xy"]
+    async with playing(f"sqlite:///{tmp_path}/arena.db", models, FAST, ask) as battles:
+        opened = await battles.open(ADA, "Why?")
+        async for look in battles.watch(opened.battle_id, ADA):
+            if look.turns[0].a.text and look.turns[0].b.text:
+                was_read.set()
+        assert look.state is BattleState.FAILED
+        with pytest.raises(NotReadyError):
+            await battles.vote(opened.battle_id, ADA, Choice.A, "key")
+        with pytest.raises(NotReadyError, match="showed its reasoning"):
+            await battles.retry(opened.battle_id, ADA)
+        with pytest.raises(NotReadyError):
+            await battles.regenerate(opened.battle_id, ADA)
     for answer in answers(tmp_path):
         assert "And more" not in answer.text
         assert answer.status is not AnswerStatus.COMPLETE

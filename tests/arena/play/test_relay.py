@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from random import Random
 
 import psycopg
 import pytest
@@ -14,17 +13,14 @@ from sqlalchemy.engine import make_url
 
 from arena.api.battles import Position, events_since
 from arena.domain.battle import AnswerStatus, BattleState, Pacing, ShownAnswer, ShownTurn, Snapshot
-from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice
-from arena.endpoints.client import Endpoints
 from arena.errors import NotReadyError, UnknownBattleError
 from arena.play.battles import Battles
 from arena.play.matchmaking import Rules
 from arena.play.pace import RATES
 from arena.play.runner import Reached, Relayed
 from arena.store.chain import Took
-from arena.store.store import Store
-from tests.arena.play.test_live import ADA, BOB, LONG, server, watch
+from tests.arena.play.test_live import ADA, BOB, LONG, models_of, playing, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 __all__ = ["server"]
@@ -42,30 +38,9 @@ async def process(
     url: str, server: FaultyServer, rules: Rules = RULES, **behaviours: Behaviour
 ) -> AsyncIterator[Battles]:
     """Serve battles between the server's models as one process does."""
-    server.behaviours |= behaviours
-    models = tuple(
-        Model(id=name, name=name, endpoint=server.url, model=name) for name in behaviours
-    )
-    store = Store(url)
-    store.hold_lease()
-    store.register(models, datetime.now(UTC))
-    endpoints = Endpoints({})
-    battles = Battles(
-        store=store,
-        ask=endpoints.stream,
-        roster=Roster(models),
-        rules=rules,
-        recorded={},
-        rng=Random(0),
-        now=lambda: datetime.now(UTC),
-    )
-    battles.relay.start()
-    try:
+    async with playing(url, models_of(server, behaviours), rules) as battles:
+        battles.relay.start()
         yield battles
-    finally:
-        await battles.close()
-        await endpoints.aclose()
-        store.close()
 
 
 @asynccontextmanager

@@ -252,7 +252,7 @@ def test_files_on_other_items_are_parts_of_one_run(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("item,score\nq1,good\n", r"Row 1 .*score 'good'.*a number, or nothing"),
-        ("item,score\nq1,inf\n", "a finite number"),
+        ("item,score\nq1,inf\n", r"score 'inf'.*at most 1e\+50"),
         ("item,points\nq1,x\n", "no column 'score'"),
         ("question,score\nq1,1\n", "no column 'item'"),
         ("item,score,cluster\nq1,1,a\nq1,1,b\n", r"q1.*cluster 'b'.*'a'"),
@@ -272,6 +272,10 @@ def test_names_that_are_not_there_are_said(tmp_path: Path) -> None:
     assert read_scored_items([path]).mean[:, 0].tolist() == [1.0, 0.0]
     with pytest.raises(DataError, match=r"no model 'x'.*'a'"):
         read_scored_items([path], models=["x"])
+    with pytest.raises(DataError, match="models is 'a': give a list"):
+        compare(path, models="a")
+    with pytest.raises(DataError, match=r"Cannot compare \(\): give paths"):
+        compare()
     with pytest.raises(DataError, match=r"no role 'winner'"):
         read_scored_items([path], columns=[("winner", "score")])
 
