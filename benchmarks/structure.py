@@ -31,7 +31,7 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 73_990,
+    "product code lines": 73_961,
     "product files": 240,
     "dataclasses": 522,
     "public names": 2_254,
@@ -46,7 +46,7 @@ LIMITS = {
     "import contracts": 10,
     "modules in import cycles": 0,
     "longest chain of imports": 36,
-    "test code lines": 81_987,
+    "test code lines": 81_982,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent
