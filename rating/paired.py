@@ -379,7 +379,7 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
     span = 1.0 if low >= 0 and high <= 1 else high - low
     places = [*combinations(range(len(data.models)), 2)]
     unit = 1e-12 * max(abs(low), abs(high)) or 1.0
-    # Of scores such as 0.3 and 0.1, equal differences are equal but for errors of rounding.
+    # Equal differences are to be equal: 0.3 - 0.2 is not 0.2 - 0.1 in floating point.
     apart = [np.round((mean[:, i] - mean[:, j]) / unit) * unit for i, j in places]
     between = [_clustered(d, cluster, span) for d in apart]
     bar = _bar(mean, cluster, min(one.df for one in between), ask.level)
@@ -398,6 +398,7 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
         reach += normal_quantile(1 - ask.power)
         ratio = reach / size if size else math.inf
         needed = ratio * ratio * one.variance * len(d)
+        is_known = estimated and 0 < needed < MOST_NEEDED
         pairs.append(
             Pair(
                 a=data.models[i],
@@ -418,9 +419,7 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
                 if_zero=float(zero[i] - zero[j]) if any_missing else None,
                 answer=_answer(lower, upper, ask.margin),
                 equivalent=None if ask.margin is None else max(-lower, upper) < ask.margin,
-                needed=max(FEWEST_CLUSTERS, math.ceil(needed))
-                if estimated and 0 < needed < MOST_NEEDED
-                else None,
+                needed=max(FEWEST_CLUSTERS, math.ceil(needed)) if is_known else None,
                 passes=_passes(lower, upper, ask),
             )
         )

@@ -1,6 +1,7 @@
 """A rated board as one value: the ratings, what they rest on, and how they were made."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from html import escape
@@ -127,15 +128,15 @@ class ModelRating:
         return _plain(self)
 
 
-class Tabular:
+class Tabular(ABC):
     """A result that libraries of tables read: one of its ``rows`` is a row."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
         """Plain values by column."""
-        raise NotImplementedError
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as Arrow's stream, by which any library of tables takes them."""

@@ -209,6 +209,18 @@ def served_by(server: FaultyServer, folder: Path, **settings: object) -> Iterato
 
 
 @contextmanager
+def page_by(
+    behaviours: Mapping[str, Behaviour], folder: Path, **settings: object
+) -> Iterator[Served]:
+    """Serve the arena with its page, and with models that behave so."""
+    with (
+        faulty_server(behaviours) as server,
+        served_by(server, folder, page=True, **settings) as served,
+    ):
+        yield served
+
+
+@contextmanager
 def quick_arena(folder: Path, **settings: object) -> Iterator[Served]:
     """Serve the arena, without the page, with three models that answer at once."""
     with served_by(_quick_models(), folder, **settings) as served:

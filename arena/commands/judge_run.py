@@ -572,9 +572,7 @@ def _jury(work: Work) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     from judge.report.judges import jury
     from judge.verdict import Stop
 
-    by_seat: dict[str, Sequence[dict[str, Any]]] = {
-        seat.model.id: [] for seat in (work, *work.others)
-    }
+    by_seat: dict[str, Sequence[Any]] = {one.model.id: [] for one in (work, *work.others)}
     reports: dict[str, dict[str, Any]] = {}
     spent = 0.0
 

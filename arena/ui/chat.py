@@ -140,6 +140,7 @@ class Chat(gr.Blocks):
         super().__init__(title="Arena", analytics_enabled=False)
         self.parts = parts
         self.sessions: dict[str, tuple[Voter | None, Voter]] = {}
+        self.followed: set[tuple[str, str]] = set()
         self.state_session_capacity = SESSIONS
         self.max_threads = 2 * parts.settings.running_battles
         self.policy = POLICY.replace("script-src 'self'", "script-src 'self' 'unsafe-inline'")
@@ -260,7 +261,7 @@ class Chat(gr.Blocks):
 
             def play(trigger: Any, act: Act, **given: Any) -> None:
                 begun = listen(trigger, self._doing(act), **given)
-                # Each time a function yields, Gradio makes all of its outputs anew.
+                # Gradio rebuilds every output of a function at each yield.
                 seen = begun.success(self._follow, self.running, [*self.panes.values()], **quiet)
                 seen.then(self._settle, self.running, outputs, **quiet)
 
@@ -278,20 +279,19 @@ class Chat(gr.Blocks):
         async def do(prompt: Any, battle_id: Any, request: gr.Request) -> View:
             text = str(prompt[0] if isinstance(prompt, list) else prompt or "")
             with self._noted() as shown:
-                battle = await act(storable(battle_id or ""), self._voter(request), text)
-                shown |= self._shown(battle)
-                if battle.state.running:
-                    shown |= {self.prompt: "", self.running: battle.battle_id}
-            return {self.running: ""} | shown
+                asked = storable(battle_id or ""), self._voter(request), text
+                shown |= self._shown(await act(*asked))
+            return shown
 
         return do
 
     async def _follow(self, battle_id: str, request: gr.Request) -> AsyncGenerator[View]:
-        """Show what a battle's models write, until they end."""
-        battles, due, is_running = self.parts.battles, monotonic(), bool(battle_id)
-        if not is_running:
-            return
+        """Show what a battle's models write, until they end; a second time beside it nothing."""
+        battles, due, is_running = self.parts.battles, monotonic(), True
         voter = self._voter(request)
+        if not battle_id or (voter.id, battle_id) in self.followed:
+            return
+        self.followed.add((voter.id, battle_id))
         with suppress(PlayError, StoreError):  # `_settle` notes it
             try:
                 async with aclosing(battles.watch(battle_id, voter)) as looks:
@@ -302,15 +302,17 @@ class Chat(gr.Blocks):
                                 due = monotonic() + EVERY_S
                                 yield self._written(battle)
             finally:
+                self.followed.discard((voter.id, battle_id))
                 if is_running:  # the page was closed: nobody can come back to it
                     await battles.stop(battle_id, voter)
 
     async def _settle(self, battle_id: str, request: gr.Request) -> View:
-        """Show how a battle ended."""
+        """Show how a battle ended, if it did."""
         with self._noted() as shown:
             if battle_id:
                 battle = await self.parts.battles.look(battle_id, self._voter(request))
-                shown |= self._shown(battle)
+                if not battle.state.running:
+                    shown |= self._shown(battle)
         return shown or gr.skip()
 
     @contextmanager
@@ -364,6 +366,8 @@ class Chat(gr.Blocks):
         running, receipt = battle.state.running, battle.receipt
         ready = gr.Button(interactive=battle.state is BattleState.READY)
         return self._written(battle) | {
+            self.prompt: "" if running else gr.skip(),
+            self.running: battle.battle_id if running else "",
             **dict.fromkeys(self.choices.values(), ready),
             self.stop: gr.Button(interactive=running),
             self.again: gr.Button(interactive=not running and not receipt),

@@ -10,7 +10,7 @@ Accuracy on labels that are taken as truth.
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from itertools import combinations
+from itertools import combinations, compress
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
     there = label >= 0
     quorum = there.sum(axis=1) > len(by_seat) / 2
     votes = np.stack([(label == one).sum(axis=1) for one in range(len(SIDES))], axis=1)
-    posterior, accuracy = _weighed(label, quorum)
+    posterior, accuracies = _weighed(label, quorum, judges)
     shares = {MAJORITY: over(votes.astype(np.float64), there.sum(axis=1, keepdims=True))}
     shares |= {} if posterior is None else {WEIGHTED: posterior}
     firsts = {key: row for rows in reversed(final.values()) for key, row in rows.items()}
@@ -130,9 +130,7 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
         if whole.any()
         else None,
         "n_eff": _at_least(label[whole], [cases[i][1] for i in np.flatnonzero(whole)]),
-        "accuracies": None
-        if accuracy is None
-        else {name: x for name, x in zip(judges, accuracy.tolist(), strict=True) if x == x},
+        "accuracies": accuracies,
         "orders": orders,
         "stable": len({tuple(order) for order in orders.values() if order}) == 1,
     }
@@ -143,24 +141,24 @@ def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in CASE)
 
 
-def _weighed(label: Any, quorum: Any) -> tuple[Floats | None, Floats | None]:
-    """Return the probability of each label, and each judge's estimated accuracy, if there are."""
-    cases = label[quorum]
-    varies = np.array([len({*one[one >= 0]}) > 1 for one in cases.T])
-    if varies.sum() < FEWEST_JUDGES or len(cases) < MIN_PROMPTS:
+def _weighed(
+    label: Any, quorum: Any, judges: Sequence[str]
+) -> tuple[Floats | None, dict[str, float] | None]:
+    """Return the probability of each label, and the judges' estimated accuracies, if any."""
+    varies = [len({*one[one >= 0]}) > 1 for one in label[quorum].T]
+    if sum(varies) < FEWEST_JUDGES or quorum.sum() < MIN_PROMPTS:
         return None, None
-    item, rater = np.nonzero((label >= 0) & quorum[:, None] & varies)
+    label = label[:, varies]
+    item, rater = np.nonzero((label >= 0) & quorum[:, None])
     known, labels = np.full(len(label), -1), label[item, rater]
-    by_judge = np.cumsum(varies) - 1
     try:
-        fitted = dawid_skene(item, by_judge[rater], labels, len(SIDES), known=known, errors="one")
+        fitted = dawid_skene(item, rater, labels, len(SIDES), known=known, errors="one")
     except ConvergenceError:
         return None, None
     if not fitted.above_guessing:
         return None, None
-    accuracy = np.full(len(varies), np.nan)
-    accuracy[varies] = fitted.accuracy
-    return fitted.posterior, accuracy
+    accuracy = zip(compress(judges, varies), fitted.accuracy.tolist(), strict=True)
+    return fitted.posterior, dict(accuracy)
 
 
 def _row(first: Row, name: str, share: Floats | None) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from tests.arena.pages.conftest import a_board, a_row, adjusted_of
 from tests.arena.pages.page import board_page
 from tests.browser.person import Person, person
 from tests.browser.test_permalink import TEXT
-from tests.faulty_server import Behaviour, Fault, faulty_server
+from tests.faulty_server import Behaviour, Fault
 from tests.judge.render.test_markdown import GOLDEN
-from tests.serving import Served, invited, page_of, quick_arena, write_roster
+from tests.serving import Served, invited, page_by, quick_arena
 
 pytestmark = pytest.mark.browser
 
@@ -41,20 +41,16 @@ SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("axe")
-    with faulty_server({name: Behaviour(text=ANSWER) for name in "xy"}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-        with page_of(folder, roster, characters_per_s=50_000, **PROVIDER) as served:
-            yield served
+    with page_by({name: Behaviour(text=ANSWER) for name in "xy"}, folder, **PROVIDER) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("axe-failing")
     broken = Behaviour(text=ANSWER, fault=Fault.DROP, fault_after=40)
-    with faulty_server(dict.fromkeys("xy", broken)) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y")
-        with page_of(folder, roster) as served:
-            yield served
+    with page_by(dict.fromkeys("xy", broken), folder) as served:
+        yield served
 
 
 def assert_accessible(page: Page) -> None:

@@ -168,6 +168,21 @@ def test_a_battle_is_stopped_and_voted_on(
         expect(page.locator("#note")).to_contain_text("Your vote: both were bad.")
 
 
+def test_what_is_sent_while_models_answer_is_refused_and_the_battle_goes_on(
+    chromium: Browser, launched: str, server: FaultyServer
+) -> None:
+    some = Behaviour(text=SLOW.text[:900], chunk_size=12, delay_s=0.05)
+    server.behaviours.update(dict.fromkeys(server.behaviours, some))
+    with page_at(chromium, launched) as (page, _):
+        ask(page)
+        expect(page.locator("#answer-a")).to_contain_text("A sentence")
+        ask(page, "And now?")
+        expect(page.locator("#note")).to_contain_text("Wait until both answers")
+        expect(page.locator("#note")).to_contain_text("You can vote.", timeout=30_000)
+        page.locator("#vote-tie").click()
+        expect(page.locator("#note")).to_contain_text("Your vote: a tie.")
+
+
 def test_a_hostile_answer_runs_nothing_loads_nothing_and_covers_nothing(
     chromium: Browser, launched: str, server: FaultyServer
 ) -> None:

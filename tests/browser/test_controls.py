@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
-from tests.serving import Served, page_of, write_roster
+from tests.serving import Served, page_of, served_by, write_roster
 
 pytestmark = pytest.mark.browser
 
@@ -28,8 +28,7 @@ def server() -> Iterator[FaultyServer]:
 @pytest.fixture(scope="module")
 def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("controls")
-    roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-    with page_of(folder, roster, characters_per_s=350) as served:
+    with served_by(server, folder, page=True, characters_per_s=350) as served:
         yield served
 
 

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Page
 
 from arena.guard.limits import COOKIE
 from tests.browser.person import Person, person
-from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, page_of, write_roster
+from tests.faulty_server import Behaviour
+from tests.serving import Served, page_by
 
 pytestmark = pytest.mark.browser
 
@@ -63,10 +63,10 @@ def other_port() -> Iterator[int]:
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("others")
-    with faulty_server({name: Behaviour(text="All is well. ") for name in "xy"}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-        with page_of(folder, roster, hosts=NAME, characters_per_s=50_000) as served:
-            yield served
+    with page_by(
+        dict.fromkeys("xy", Behaviour(text="All is well. ")), folder, hosts=NAME
+    ) as served:
+        yield served
 
 
 def called(arena: Served, name: str) -> Served:

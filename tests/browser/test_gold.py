@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from arena.domain.people import Role
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, invited, page_of, write_roster
+from tests.serving import Served, invited, page_by, page_of, write_roster
 
 pytestmark = pytest.mark.browser
 
@@ -24,15 +24,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     gold = folder / "gold.jsonl"
     pair = {"prompt": PROMPT, "response_a": "Seven.", "response_b": "Eight.", "gold": "A>B"}
     gold.write_text(json.dumps(pair | {"model_a": "granite", "model_b": "marble"}))
-    with faulty_server({n: Behaviour(text=f"So says {n}. ") for n in "xy"}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y")
-        settings = {"gold": gold, "gold_share": 0.05, "running_per_voter": 60}
-        fast = {"secret_key": "k" * 32, "characters_per_s": 50_000}
-        with page_of(folder, roster, **settings, **fast) as served:
-            with served.visitor() as visitor:
-                for _ in range(19):
-                    visitor.open()
-            yield served
+    settings = {"gold": gold, "gold_share": 0.05, "running_per_voter": 60}
+    models = {n: Behaviour(text=f"So says {n}. ") for n in "xy"}
+    with page_by(models, folder, **settings, secret_key="k" * 32) as served:
+        with served.visitor() as visitor:
+            for _ in range(19):
+                visitor.open()
+        yield served
 
 
 def test_an_offered_prompt_is_a_gold_battle_which_the_page_says_after_the_vote(

@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, expect
 from arena.catalogue import FOLDER
 from tests.browser.person import Person, person
 from tests.browser.test_accessibility import assert_accessible
-from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, page_of, write_roster
+from tests.faulty_server import Behaviour
+from tests.serving import Served, page_by
 
 pytestmark = pytest.mark.browser
 
@@ -26,10 +26,8 @@ TEXTS = """() => [document.title, document.body.innerText,
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("language")
     texts = {name: Behaviour(text="42.\n\n```python\n1 + 1\n```", usage=(1, 7)) for name in "xy"}
-    with faulty_server(texts) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-        with page_of(folder, roster, characters_per_s=50_000, max_prompt_chars=60) as served:
-            yield served
+    with page_by(texts, folder, max_prompt_chars=60) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.person import Person, person
-from tests.faulty_server import Behaviour, faulty_server
+from tests.faulty_server import Behaviour
 from tests.judge.render.test_markdown import GOLDEN, HOSTILE
-from tests.serving import Served, page_of, write_roster
+from tests.serving import Served, page_by
 
 pytestmark = pytest.mark.browser
 
@@ -23,10 +23,8 @@ WATCH = "window.alert = () => { document.title = 'executed' }"
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("permalink")
     texts = {"x": f"{TEXT}\n\n{MATHS}", "y": ATTACK}
-    with faulty_server({name: Behaviour(text=text) for name, text in texts.items()}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-        with page_of(folder, roster, characters_per_s=50_000) as served:
-            yield served
+    with page_by({name: Behaviour(text=text) for name, text in texts.items()}, folder) as served:
+        yield served
 
 
 def read_a_battle(ada: Person) -> None:

@@ -26,9 +26,9 @@ from arena.pages.standings import VIEWS
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, MODELS, ballot, complete, exclude, new_battle
 from tests.browser.person import NARROW_TO_WIDE, Person, covered, person
-from tests.faulty_server import Behaviour, faulty_server
+from tests.faulty_server import Behaviour
 from tests.open_pages import served_pages
-from tests.serving import Served, page_of, write_roster
+from tests.serving import Served, page_by
 from tests.sqlite import new_sqlite
 
 PAGES = ("/", "/leaderboard", "/value", "/votes", "/method", "/battles", "/no/such/page")
@@ -40,10 +40,8 @@ PROMPT = '**Why** is <b>the sky</b> blue? "So" & so'
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("reading")
-    with faulty_server({name: Behaviour(text=f"So says {name}.") for name in "xy"}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y", characters_per_s=50_000)
-        with page_of(folder, roster, characters_per_s=50_000) as served:
-            yield served
+    with page_by({name: Behaviour(text=f"So says {name}.") for name in "xy"}, folder) as served:
+        yield served
 
 
 def open_page(ada: Person, path: str) -> None:

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.person import person
-from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, page_of, write_roster
+from tests.faulty_server import Behaviour
+from tests.serving import Served, page_by
 
 pytestmark = pytest.mark.browser
 
@@ -17,12 +17,9 @@ SLOW = Behaviour(text="A sentence that goes on for a while. " * 80, chunk_size=1
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("refusals")
-    with faulty_server({"x": SLOW, "y": SLOW}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y")
-        with page_of(
-            folder, roster, streams_per_voter=1, max_prompt_chars=100, characters_per_s=1000
-        ) as served:
-            yield served
+    limits = {"streams_per_voter": 1, "max_prompt_chars": 100, "characters_per_s": 1000}
+    with page_by({"x": SLOW, "y": SLOW}, folder, **limits) as served:
+        yield served
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, FloatRect, expect
 
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, page_of, write_roster
+from tests.serving import Served, served_by
 
 pytestmark = pytest.mark.browser
 
@@ -24,8 +24,7 @@ def arenas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serve
         served = {}
         for when in ("after", "before"):
             folder = tmp_path_factory.mktemp(when)
-            roster = write_roster(folder / "roster.toml", server, *server.behaviours)
-            page = page_of(folder, roster, characters_per_s=5000, reasons=when)
+            page = served_by(server, folder, page=True, characters_per_s=5000, reasons=when)
             served[when] = stack.enter_context(page)
         yield served
 

@@ -21,8 +21,8 @@ from tests.arena.api.test_who_may_ask import PROVIDER, routes_of
 from tests.browser.person import Person, person
 from tests.browser.test_accessibility import assert_accessible
 from tests.browser.test_topics import release
-from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, Visitor, invited, page_of, write_roster
+from tests.faulty_server import Behaviour
+from tests.serving import Served, Visitor, invited, page_by
 from tests.sqlite import new_sqlite
 from tests.studies import planned, write_study
 
@@ -85,19 +85,17 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("roles")
-    with faulty_server(
-        {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
-    ) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y")
-        with page_of(folder, roster, characters_per_s=50_000, **PROVIDER) as served:
-            with served.visitor() as visitor:
-                battle = visitor.play(PROMPT)
-                visitor.vote(battle, "model_a")
-            with closing(Store(served.database)) as store, store.writing() as session:
-                log.add(session, release(private=False), None, 1, datetime.now(UTC))
-            write_study(served.database, "look", planned(1), raters_per_item=9)
-            token = invited(served, Role.VOTER).rpartition("/")[2]
-            yield Scene(served, {"battle_id": battle, "token": token, "name": "look"})
+    with page_by(
+        {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}, folder, **PROVIDER
+    ) as served:
+        with served.visitor() as visitor:
+            battle = visitor.play(PROMPT)
+            visitor.vote(battle, "model_a")
+        with closing(Store(served.database)) as store, store.writing() as session:
+            log.add(session, release(private=False), None, 1, datetime.now(UTC))
+        write_study(served.database, "look", planned(1), raters_per_item=9)
+        token = invited(served, Role.VOTER).rpartition("/")[2]
+        yield Scene(served, {"battle_id": battle, "token": token, "name": "look"})
 
 
 def expected(path: str, who: str) -> tuple[int, str]:

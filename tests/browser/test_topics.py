@@ -14,8 +14,8 @@ from judge.labels.material import Batches, Release, ShownTopic, State
 from judge.labels.topics import Agreement
 from tests.browser.person import person
 from tests.browser.test_accessibility import assert_accessible
-from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, page_of, write_roster
+from tests.faulty_server import Behaviour
+from tests.serving import Served, page_by
 
 pytestmark = pytest.mark.browser
 
@@ -40,14 +40,16 @@ def arena(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Served, bool]]:
     private, folder = request.param, tmp_path_factory.mktemp("topics")
-    with faulty_server({name: Behaviour(text=f"So says {name}.") for name in "xy"}) as server:
-        roster = write_roster(folder / "roster.toml", server, "x", "y")
-        with page_of(folder, roster, show_battles=not private) as served:
-            state = State(b"", 1, Batches({})) if private else None
-            made = datetime.now(UTC) - timedelta(days=2)
-            with closing(Store(served.database)) as store, store.writing() as session:
-                log.add(session, release(private=private), state, 1, made)
-            yield served, private
+    with page_by(
+        {name: Behaviour(text=f"So says {name}.") for name in "xy"},
+        folder,
+        show_battles=not private,
+    ) as served:
+        state = State(b"", 1, Batches({})) if private else None
+        made = datetime.now(UTC) - timedelta(days=2)
+        with closing(Store(served.database)) as store, store.writing() as session:
+            log.add(session, release(private=private), state, 1, made)
+        yield served, private
 
 
 @pytest.mark.slow

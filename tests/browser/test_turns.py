@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.person import Person, person
 from tests.browser.test_battle_page import recordings
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
-from tests.serving import Served, page_of, write_roster
+from tests.serving import Served, served_by
 
 pytestmark = pytest.mark.browser
 
@@ -28,8 +28,7 @@ def server() -> Iterator[FaultyServer]:
 @pytest.fixture(scope="module")
 def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("arena")
-    roster = write_roster(folder / "roster.toml", server, *server.behaviours)
-    with page_of(folder, roster, characters_per_s=2000) as served:
+    with served_by(server, folder, page=True, characters_per_s=2000) as served:
         yield served
 
 

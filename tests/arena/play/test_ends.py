@@ -29,7 +29,7 @@ async def end_of(battles: Battles) -> Snapshot:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what it waits for happens in a thread
             await asyncio.sleep(0.01)
 

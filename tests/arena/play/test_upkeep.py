@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -12,14 +11,9 @@ from arena.domain.battle import BattleState
 from arena.play import upkeep
 from arena.play.matchmaking import INTERRUPTED
 from arena.store.store import Store
+from tests.arena.play.test_ends import until
 from tests.arena.store.battles import MODELS, NOW, new_battle
 from tests.postgresql import new_database
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - another thread, or the server
-            await asyncio.sleep(0.02)
 
 
 def allow_connections(server: str, url: str, allowed: bool) -> None:

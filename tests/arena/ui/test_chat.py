@@ -43,6 +43,7 @@ class Guest:
     session: str = field(default_factory=lambda: uuid.uuid4().hex[:11])
     received: list[str] = field(default_factory=list)
     battle: str = ""
+    running: str = ""
     called: int = 0
     shown: dict[str, Any] = field(default_factory=dict)
 
@@ -86,10 +87,11 @@ class Guest:
                     if event["msg"] == "process_completed":
                         success = event["success"]
                         self.shown |= self._values(event["output"].get("data", []))
+                        self.running = self.shown.get("running", self.running)
                     yield event
         for call in self.config["dependencies"] if success else ():
             if call["trigger_after"] == self.called:
-                assert self._call(call, [self.shown["running"]]).status_code == 200
+                assert self._call(call, [self.running]).status_code == 200
                 yield from self.events()
                 return
 
