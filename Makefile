@@ -68,7 +68,7 @@ fast: .venv/.dev .venv/.local
 	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 slow: .venv/.dev .venv/.local
-	$(BIN)/pytest -m "slow or hypothesis" -n 2 --dist loadfile --no-loadscope-reorder --timeout 900
+	$(BIN)/pytest -m "slow or hypothesis" -n 2 --dist loadfile --no-loadscope-reorder
 
 # The theme says at every build that its makers have gone on to another program.
 docs: export NO_MKDOCS_2_WARNING = 1

@@ -137,6 +137,8 @@ class FaultyServer:
         Whole answers that were given, by the last message of the request.
     under_way : int
         Requests whose answer is still to be given.
+    flowing : Event
+        While it is cleared, no stream goes beyond its third write.
     """
 
     url: str
@@ -146,8 +148,9 @@ class FaultyServer:
     disconnects: list[str] = field(default_factory=list)
     answered: Counter[str] = field(default_factory=Counter)
     under_way: int = 0
+    flowing: threading.Event = field(default_factory=threading.Event)
 
-    async def saw_disconnect(self, model: str, within_s: float = 2.0) -> bool:
+    async def saw_disconnect(self, model: str, within_s: float = 60.0) -> bool:
         """Whether the client leaves a stream of this model in time."""
         deadline = time.monotonic() + within_s
         while model not in self.disconnects and time.monotonic() < deadline:  # noqa: ASYNC110 - two loops
@@ -217,8 +220,12 @@ class FaultyServer:
 
     async def _watched(self, name: str, writes: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:
-            async for data in writes:
-                yield data
+            for written in itertools.count():
+                while written > 2 and not self.flowing.is_set():  # noqa: ASYNC110 - two loops
+                    await asyncio.sleep(0.01)
+                yield await anext(writes)
+        except StopAsyncIteration:
+            pass
         except asyncio.CancelledError:
             self.disconnects.append(name)
             raise
@@ -237,6 +244,7 @@ def faulty_server(behaviours: Mapping[str, Behaviour | Chosen]) -> Iterator[Faul
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         faulty = FaultyServer(url, dict(behaviours))
+        faulty.flowing.set()
         routes = [
             Route("/{base:path}/chat/completions", faulty.chat, methods=["POST"]),
             Route("/{base:path}/embeddings", faulty.chat, methods=["POST"]),

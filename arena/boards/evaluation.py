@@ -425,8 +425,7 @@ def in_groups(clusters: Grouping, most: int, rng: np.random.Generator) -> Groupi
     """Put clusters together by lot where they are many: see `MOST_COINS`."""
     if clusters.size <= FROM * most:
         return clusters
-    group = rng.integers(0, most, clusters.size)
-    return Grouping(group[clusters.index], most)
+    return Grouping(rng.integers(0, most, clusters.size)[clusters.index], most)
 
 
 def _misfit(fitted: Fitted, pair: Ints, better: Mapping[str, int]) -> Misfit:

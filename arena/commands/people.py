@@ -181,8 +181,9 @@ def change(
     with arena_store(database) as store:
         with store.reading() as session:
             fit: list[Person | Pending] = [one for one, *_ in people.matching(session, who)]
-            links = people.pending(session, datetime.now(UTC))
-        fit += [link for link in links if who in (link.invitation.name, f"{LINK}{link.id}")]
+            for link in people.pending(session, datetime.now(UTC)):
+                name = link.invitation.name if link.invitation.person is None else None
+                fit += [link] if who in (name, f"{LINK}{link.id}") else []
         one = _one(fit, who)
         if isinstance(one, Pending):
             odd = block is False or sign_out

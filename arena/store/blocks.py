@@ -217,18 +217,18 @@ def coded(session: Session, policy: Policy, *, styles: bool = False) -> LoggedVo
     """
     connection = session.connection()
     names, parts, last, end = _Names(), [np.empty(0, dtype=VOTE)], 0, ""
-    for block in connection.execute(_BLOCKS.execution_options(yield_per=20)):
-        names.take(block.names)
-        parts.append(np.frombuffer(block.votes, dtype=VOTE))
-        last, end = block.last, block.hash
+    with connection.execute(_BLOCKS.execution_options(yield_per=20)) as rows:
+        for block in rows:
+            names.take(block.names)
+            parts.append(np.frombuffer(block.votes, dtype=VOTE))
+            last, end = block.last, block.hash
     if last and connection.scalar(_HASH, {"last": last}) != end:
         msg = f"The counts of votes up to link {last} are not of this chain: see arena verify."
         raise BrokenRecordError(msg)
     parts.append(names.pack(_by_name(connection.execute(_ROWS, {"after": last}).all()))[0])
     votes = np.concatenate(parts)
     logged = _logged(connection, policy, names, votes)
-    numbers = of_votes(connection, votes["link"]) if styles else {}
-    return replace(logged, numbers=numbers)
+    return replace(logged, numbers=of_votes(connection, votes["link"]) if styles else {})
 
 
 def columns(

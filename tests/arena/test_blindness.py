@@ -127,9 +127,11 @@ HEADERS = {
 )
 def test_no_byte_before_the_vote_names_a_model(tmp_path: Path, broken: Behaviour) -> None:
     with blind(tmp_path, {"xylophone-one": LOUD, "xylophone-two": broken}) as (server, ada):
+        server.flowing.clear()
         battle_id = ada.open("Who are you?")
         ada.look(battle_id)
-        ada.vote(battle_id, "model_a")
+        assert ada.vote(battle_id, "model_a").status_code == 409
+        server.flowing.set()
         rendered = ada.get(f"/api/v1/battles/{battle_id}/events?html=1").text
         ada.follow(battle_id)
         ada.look(battle_id)

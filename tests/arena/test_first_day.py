@@ -65,11 +65,8 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
     with serve(
         database=team, roster=roster, keys=keys, secret_key=SECRET, characters_per_s=50_000
     ) as served:
-        for asked in (
-            ("people", "invite", "Ada"),
-            ("export", "votes", "--to", "x.csv"),
-            ("status",),
-        ):
+        export = ("export", "votes", "--to", "x.csv")
+        for asked in (("people", "invite", "Ada"), export, ("status",)):
             refused(command(*asked), "'arena.db'", "--database", "ARENA_DATABASE")
         assert not (tmp_path / "arena.db").exists()
         invite = command("people", "invite", "Ada", "--role", "admin", "--url", served.url, **here)
@@ -106,10 +103,10 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
         assert served.visitor().board(votes=5)
         rows = command("voters", team, "--format", "csv", **here).stdout.splitlines()[1:]
         voter = next(line.split(",")[0] for line in rows if line.split(",")[1] == "3")
-        assert voter in words(admin, "/admin/voters")
+        assert voter[:12] in words(admin, "/admin/voters")
         out = command("exclude", voter[:8], "--reason", "a test of ours", **here)
         assert "3 votes are excluded" in out.stdout
-        assert f"{voter} 3 votes: a test of ours" in words(admin, "/admin/voters")
+        assert f"{voter[:12]} 3 votes: a test of ours" in words(admin, "/admin/voters")
         for deed in ("readmit", "exclude"):
             form = {"target": voter, "reason": "thought again"}
             assert admin.post(f"/admin/{deed}", data=form).status_code == 303
@@ -118,12 +115,8 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
 
         # the month is exported, and nothing of the one before
         now = datetime.now(UTC)
-        days = (
-            "--since",
-            f"{now - timedelta(days=1):%Y-%m-%d}",
-            "--until",
-            f"{now + timedelta(days=1):%Y-%m-%d}",
-        )
+        yesterday, tomorrow = (f"{now + timedelta(days=days):%Y-%m-%d}" for days in (-1, 1))
+        days = ("--since", yesterday, "--until", tomorrow)
         before = ("--until", days[1])
         for span, n in ((days, 2), (before, 0)):
             done = command("export", "votes", "--to", "month.csv", *span, **here)
@@ -139,9 +132,8 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
         assert made.headers["content-disposition"] == 'attachment; filename="battles.csv"'
         assert made.text.count(",voted,") == 2
         odd = {"until": days[1]}, {"since": "tomorrow"}, {"what": "keys"}, {"ending": "exe"}
-        for wrong, why in zip(
-            odd, ("the range is empty", "is no day", "Choose", "Choose"), strict=True
-        ):
+        reasons = "Nothing lies between", "is no day", "Choose", "Choose"
+        for wrong, why in zip(odd, reasons, strict=True):
             answer = admin.post("/admin/exports", data=form | wrong)
             assert (answer.status_code, why in answer.text) == (422, True)
 

@@ -249,7 +249,7 @@ def test_a_link_for_a_device_ends_with_the_devices(
             ada.post("/sign-out", data={"everywhere": "true"})
         else:
             change = ("people", "change", "Ada", "--database", served.database)
-            command(*change, how)
+            assert command(*change, how).returncode == 0
             command(*change, "--unblock")
         assert thief.get(link).status_code == 404
         assert thief.post(link).status_code == 404

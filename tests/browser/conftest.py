@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 """The first one that is there is taken: without windows it needs a third of the processor."""
@@ -27,5 +27,6 @@ def chromium() -> Iterator[Browser]:
         pytest.skip("Chromium is not installed")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        expect.set_options(timeout=60_000)  # as long as any other wait: a slow machine is no fault
         yield browser
         browser.close()

@@ -45,7 +45,7 @@ class Person:
         self.prompt.fill(prompt)
         self.prompt.press("Enter")
 
-    def wait_for(self, state: str, timeout_s: float = 20) -> None:
+    def wait_for(self, state: str, timeout_s: float = 60) -> None:
         """Wait until the page is in a state, such as ready or voted."""
         self.page.locator(f"html[data-state={state}]").wait_for(
             state="attached", timeout=1000 * timeout_s

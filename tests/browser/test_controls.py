@@ -167,7 +167,7 @@ def test_the_address_after_a_vote_is_for_everybody(chromium: Browser, arena: Ser
         ada.wait_for("voted")
         bob.page.goto(ada.page.url)
         expect(bob.page.locator("main")).to_contain_text("For everybody")
-        assert bob.page.locator(".rendered strong").count() > 0
+        expect(bob.page.locator(".rendered strong").first).to_be_visible()
 
 
 @pytest.mark.slow

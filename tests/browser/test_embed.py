@@ -187,18 +187,19 @@ def test_a_vote_whose_answer_is_lost_is_sent_again_and_counts_once(site: Site, p
 
 
 def vote_unsaved(site: Site, page: Page, button: str) -> str:
-    """Vote while no vote reaches the arena; gives the pair's id."""
+    """Vote while no vote reaches the arena, and leave the page; gives the pair's id."""
     page.route("**/vote", lambda route: route.abort())
     pair = site.show(page)
     page.get_by_role("button", name=button).click()
     expect(page.get_by_text("We are trying again.")).to_be_visible()
+    page.goto("about:blank")  # it tries again no more
     page.unroute("**/vote")
     return pair
 
 
 def test_a_vote_outlives_a_reload_before_it_was_saved(site: Site, page: Page) -> None:
     pair = vote_unsaved(site, page, "Both are bad")
-    page.reload()
+    page.go_back()
     expect(page.get_by_text("Saved. Your vote: both were bad.")).to_be_visible()
     assert site.votes()[pair] == "both_bad"
     assert page.evaluate("localStorage.getItem('arena.pairs')") == "{}"
@@ -210,7 +211,7 @@ def test_a_vote_that_is_saved_while_its_pair_comes_is_shown(site: Site, page: Pa
     pairs: list[tuple[Route, APIResponse]] = []
     page.route("**/vote", lambda route: votes.append(route))  # one that it can mark
     page.route(f"**/embed/pairs/{pair}", lambda route: pairs.append((route, route.fetch())))
-    page.reload()
+    page.go_back()
     while not (votes and pairs):
         page.wait_for_timeout(10)
     page.unroute("**/vote")

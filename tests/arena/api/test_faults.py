@@ -151,6 +151,7 @@ def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     with pytest.MonkeyPatch.context() as patch:
         quick = partial(Rules, retry_pauses_s=(0.01, 0.01), paused_for=timedelta(0))
         patch.setattr(parts, "Rules", quick)
+        patch.setattr("arena.store.roster.FAILED_IN_A_ROW", 10_000)  # none is paused
         folder = tmp_path_factory.mktemp("faults")
         limits = {"first_token_timeout_s": 2.0, "idle_timeout_s": 1.2, "max_answer_chars": LIMIT}
         with served_by(server, folder, **limits | BUDGETS) as served:
@@ -298,9 +299,8 @@ def play_until_asked(ada: Visitor, server: FaultyServer, name: str) -> str:
 
 
 def test_two_models_at_fault_are_both_replaced(
-    ada: Visitor, server: FaultyServer, store: Store, monkeypatch: pytest.MonkeyPatch
+    ada: Visitor, server: FaultyServer, store: Store
 ) -> None:
-    monkeypatch.setattr("arena.store.roster.FAILED_IN_A_ROW", 60)  # none is paused before
     behave(server, refusal(401), "zanzibar", "quagmire")
     played = (ada.play() for _ in range(60))
     battle_id = next(each for each in played if len(answers(store, each)) == 4)
