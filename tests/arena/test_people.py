@@ -237,7 +237,6 @@ def device_link(visitor: Visitor) -> str:
     return link[0]
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["everywhere", "--sign-out", "--block"])
 def test_a_link_for_a_device_ends_with_the_devices(
     command: Command, served: Served, how: str
