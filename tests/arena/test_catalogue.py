@@ -190,7 +190,7 @@ def test_sentences_in_sentences_are_put_into_the_language_too() -> None:
         battles=counted("%(n)s battle", "%(n)s battles", 1200),
     )
     assert reached == "Your limit is 1,200 battles per hour."
-    assert words_in(Language.DE)(reached) == "Du hast in einer Stunde 1.200 Duelle erreicht."
+    assert words_in(Language.DE)(reached) == "Dein Limit je Stunde ist erreicht (1.200 Duelle)."
     assert words_in(Language.DE)("What nobody has put into German") == (
         "What nobody has put into German"
     )

@@ -182,7 +182,7 @@ def test_one_network_cannot_take_a_whole_study(behind_proxy: Served) -> None:
             assert in_form(other.text, "token")
         client.cookies.clear()
         german = {"X-Forwarded-For": "203.0.113.7", "Accept-Language": "de"}
-        assert "Dein Netz hat 40" in client.get("/studies/whole/rate", headers=german).text
+        assert "Aus deinem Netz bewerten schon 40" in client.get("/studies/whole/rate", headers=german).text
 
 
 def test_a_network_of_ipv6_has_four_times_the_places_of_one_address(tmp_path: Path) -> None:

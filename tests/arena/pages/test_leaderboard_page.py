@@ -366,7 +366,7 @@ def test_the_board_with_the_votes_left_out_says_so(make_board: MakeBoard) -> Non
 def test_a_ring_is_named_in_the_language_of_the_page(make_board: MakeBoard) -> None:
     board = make_board(left_out={"ring for quartz-8b": 189, "always the left side": 3})
     german = text(board_page(board, "data", language=Language.DE))
-    assert "Ring für quartz-8b 189" in german
+    assert "abgesprochene Stimmen für quartz-8b 189" in german
     assert "immer die linke Seite 3" in german
 
 
