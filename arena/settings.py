@@ -342,6 +342,8 @@ def read_settings(**given: object) -> Settings:
     for variable, name in files.items():
         if given.get(name) is None and (file := os.environ.get(variable)):
             given[name] = read_text(Path(file), SettingsError).strip()
+            if not given[name]:
+                raise SettingsError(f"{variable}: {file!r} is empty. Write the setting into it.")
     try:
         settings = Settings.model_validate({name: v for name, v in given.items() if v is not None})
     except ValidationError as error:
@@ -487,7 +489,7 @@ class Keys(Mapping[str, str]):
             return
         self._state = state
         if stat.st_mode & 0o007:
-            logger.warning("ARENA_KEYS: everybody can read %r. Run chmod 600 on it.", self._file)
+            logger.warning("ARENA_KEYS: everybody can read '%s'. Run chmod 600 on it.", self._file)
         self.of_file = _keys_in(self._file)
 
 

@@ -1,6 +1,7 @@
 """Boards, moves and plans as tables on a terminal, and bars for what takes longer."""
 
 import math
+import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -41,7 +42,11 @@ def plain(words: str, style: str = "") -> Text:
 
 
 def say(words: str, *, error: bool = False, keep: str = "") -> None:
-    """Print a line, in which nothing is a command to the terminal, or lines with ``keep``."""
+    """Print a line, in which nothing is a command to the terminal, or lines with ``keep``.
+
+    A password in the URL of a database is replaced.
+    """
+    words = re.sub(r"(postgres[\w+]*:/+[^\s:/@]*:)\S*(?=@)", r"\1***", words)
     print(visible(words, keep), file=sys.stderr if error else None, flush=True)
 
 

@@ -436,7 +436,11 @@ class Timeouts:
 @cache
 def _trust() -> ssl.SSLContext:
     """Read the certificates to trust, once: those of SSL_CERT_FILE or SSL_CERT_DIR if set."""
-    return httpx2.create_ssl_context()
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        msg = f"SSL_CERT_FILE or SSL_CERT_DIR cannot be read: {error.strerror}. Correct it."
+        raise SettingsError(msg) from error
 
 
 @lru_cache

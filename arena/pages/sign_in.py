@@ -17,6 +17,7 @@ from httpx2 import (
     HTTPError,
     InvalidURL,
     Response,
+    TimeoutException,
     create_ssl_context,
 )
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -139,7 +140,11 @@ class _OpenId:
         takes = metadata.get("token_endpoint_auth_methods_supported") or BASIC
         if self.provider.client_secret and BASIC not in takes and POST in takes:
             self._client.client_kwargs["token_endpoint_auth_method"] = POST
-        token = await self._client.authorize_access_token(request)
+        try:
+            token = await self._client.authorize_access_token(request)
+        except Exception:
+            metadata.pop("jwks", None)  # it may have other keys by now, without naming them
+            raise
         claims: dict[str, Any] = token.get("userinfo") or {}
         if "userinfo_endpoint" in metadata:
             more = await self._client.userinfo(token=token)
@@ -162,6 +167,8 @@ def _refusals() -> Iterator[None]:
         yield
     except TimeoutError as error:
         raise ProviderError(f"it took longer than {ALL_S:g} s.") from error
+    except TimeoutException as error:
+        raise ProviderError(f"it did not answer within {TIMEOUT_S:g} s.") from error
     except MismatchingStateError as error:
         raise ProviderError("it was asked again in another tab since. Begin again.") from error
     except (AuthlibBaseError, JoseError, HTTPError, ValueError, RuntimeError) as error:
@@ -299,6 +306,9 @@ def sign_in_router(parts: Parts) -> APIRouter:
     signer = URLSafeTimedSerializer(people.identity.secret, salt="arena.sign-in")
 
     def refused(request: Request, why: ProviderError) -> PageResponse:
+        if cause := why.__cause__:  # its code alone, where a description may name a person
+            text = getattr(cause, "error", None) or f"{type(cause).__name__}: {why}"
+            logger.warning("Sign-in at %s failed: %.300r", provider.issuer, text)
         words = Sentence("%(name)s did not let you in: %(why)s", name=provider.name, why=str(why))
         return shown(request, 403, words)
 

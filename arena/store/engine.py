@@ -168,9 +168,10 @@ def _parse(url: str) -> URL:
         parsed = make_url(f"postgresql{separator}{rest}" if scheme == "postgres" else url)
     except (ArgumentError, ValueError):
         parsed = None
-    if parsed is not None and parsed.get_backend_name() == "sqlite" and parsed.host:
-        parsed, fault = None, "A file takes three slashes: sqlite:///file.db."
-    elif parsed is not None and "@" in (parsed.host or ""):
+    if parsed is not None and parsed.get_backend_name() == "sqlite":
+        if parsed.host:
+            parsed, fault = None, "A file takes three slashes: sqlite:///file.db."
+    elif parsed is not None and "@" in f"{parsed.host}{parsed.database}{[*parsed.query]}":
         parsed, fault = None, "Write special characters of the password as %40 (for @) and so on."
     if parsed is None:  # it is not quoted: it may hold a password
         raise StoreError(f"Cannot read the database URL. {fault}")

@@ -110,6 +110,8 @@ def test_a_database_that_does_not_answer_is_one_clear_line(command: Command) -> 
     url = "postgresql://ada:sesame@127.0.0.1:1/arena"
     result = command("serve", "--port", "0", "--database", url)
     refused(result, "postgresql://ada:***@127.0.0.1:1/arena", "Connection refused")
+    for words in (("rate", url, url), ("rank", url)):
+        refused(command(*words), "ada:***@127.0.0.1:1/arena")
     assert "sesame" not in result.stderr
 
 

@@ -716,10 +716,17 @@ def test_a_provider_that_says_badly_who_came_is_refused(
     assert words in answer.text
 
 
+@pytest.mark.parametrize(
+    ("limit", "seconds", "words"),
+    [
+        ("ALL_S", 0.3, "took longer than 0.3 s"),
+        ("TIMEOUT_S", 0.05, "did not answer within 0.05 s"),
+    ],
+)
 def test_a_provider_that_sends_for_ever_is_waited_for_so_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, seconds: float, words: str
 ) -> None:
-    monkeypatch.setattr("arena.pages.sign_in.ALL_S", 0.3)
+    monkeypatch.setattr(f"arena.pages.sign_in.{limit}", seconds)
     with (
         providing(dripping) as url,
         quick_arena(tmp_path, **of_provider(url)) as served,
@@ -727,7 +734,21 @@ def test_a_provider_that_sends_for_ever_is_waited_for_so_long(
     ):
         answer = ada.post("/sign-in/openid")
     assert answer.status_code == 403
-    assert "took longer than 0.3 s" in answer.text
+    assert words in answer.text
+
+
+def test_keys_that_a_provider_replaced_are_read_again(tmp_path: Path) -> None:
+    """Its tokens name no key, so only their signatures show it."""
+    apps = [oidc_provider_mock.app(user_claims=(User(sub="ada"),)) for _ in range(2)]
+    with (
+        providing(lambda *given: apps[-1](*given)) as url,
+        quick_arena(tmp_path, **of_provider(url)) as served,
+        served.visitor() as ada,
+    ):
+        assert sign_in(ada, "ada").status_code == 303
+        apps.pop()
+        assert "bad_signature" in sign_in(ada, "ada").text
+        assert sign_in(ada, "ada").status_code == 303
 
 
 def dripping(environ: dict[str, Any], start: Callable[..., Any]) -> Iterator[bytes]:
@@ -809,8 +830,8 @@ def test_the_secret_is_sent_as_the_provider_takes_it(tmp_path: Path, method: str
         assert sign_in(ada, "ada").headers["location"] == "/votes"
 
 
-def test_a_provider_that_refuses_or_is_away_is_quoted(
-    with_provider: Served, tmp_path: Path
+def test_a_provider_that_refuses_or_is_away_is_quoted_and_logged(
+    with_provider: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with with_provider.visitor() as ada:
         leaving = ada.post("/sign-in/openid")
@@ -821,10 +842,13 @@ def test_a_provider_that_refuses_or_is_away_is_quoted(
         assert "the firm did not let you in" in answer.text
         assert "<b>No</b>" not in answer.text
         assert "<b>No</b>" in unescape(answer.text)
+    assert "failed: 'access_denied'" in caplog.text
+    assert "<b>No</b>" not in caplog.text, "it may name a person"
     settings = {"oidc_issuer": "http://127.0.0.1:9", "oidc_client_id": "a", "secret_key": "k"}
     (tmp_path / "away").mkdir()
     with quick_arena(tmp_path / "away", **settings) as served, served.visitor() as ada:
         assert ada.post("/sign-in/openid").status_code == 403
+    assert "Sign-in at http://127.0.0.1:9 failed: 'ConnectError: " in caplog.text
 
 
 @pytest.mark.parametrize("to", ["https://evil.example", "//evil.example", "/\\evil", "/a\nb", ""])

@@ -224,6 +224,9 @@ def test_secrets_and_the_database_are_read_from_files(
     assert read_settings(database="sqlite:///given.db").database == "sqlite:///given.db"
     monkeypatch.setenv("ARENA_DATABASE", "sqlite:///of-the-image.db")
     assert read_settings().database == "sqlite:///of-file.db"
+    (tmp_path / "SECRET_KEY").write_text("\n")
+    with pytest.raises(SettingsError, match=r"^ARENA_SECRET_KEY_FILE: .*SECRET_KEY' is empty"):
+        read_settings()
 
 
 def test_hosts_are_read_as_a_browser_writes_them() -> None:

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -14,7 +14,8 @@ import httpx2
 import pytest
 
 from tests.deploy.tools import DEPLOY, NGINX, here, needs_nginx, proxied, read, run
-from tests.serving import Visitor, client_of, quick_arena
+from tests.replicas import IN_TURN
+from tests.serving import Visitor, client_of, free_port, quick_arena
 
 PAUSE_S = 0.4
 """Between the two pieces of a stream."""
@@ -42,9 +43,9 @@ class Echo(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def echoing() -> Iterator[str]:
+def echoing(port: int = 0) -> Iterator[str]:
     """Serve `Echo`; gives its host and port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), Echo) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -69,13 +70,27 @@ def test_the_replicas_of_the_page_are_those_that_nginx_then_asks(tmp_path: Path)
     (tmp_path / "deploy").symlink_to(DEPLOY)
     made = run("sh", "-c", f"cd {tmp_path} && {command}").stdout
     assert len(ports) == 2
-    servers = [f"127.0.0.1:{port}" for port in ports]
-    assert re.findall(r"^ +(?:server [\d.:]+; ?)+$", made, re.MULTILINE) == [
-        f"        {' '.join(f'server {server};' for server in servers)}"
-    ]
+    servers = [f"server 127.0.0.1:{port} fail_timeout=2s;" for port in ports]
+    assert re.findall(r"^ +(server 127.*)$", made, re.MULTILINE) == [" ".join(servers)]
     (tmp_path / "nginx.conf").write_text(made.replace(" /tmp/", f" {tmp_path}/"), encoding="utf-8")
     done = run(str(NGINX), "-t", "-c", tmp_path / "nginx.conf")
     assert done.returncode == 0, done.stdout
+
+
+@needs_nginx
+def test_a_replica_that_is_back_is_asked_when_the_next_one_stops(tmp_path: Path) -> None:
+    port = free_port()
+    with ExitStack() as first:
+        other = first.enter_context(echoing())
+        with (
+            proxied(tmp_path / "nginx", f"127.0.0.1:{port}", other, changes=IN_TURN) as url,
+            visitor(url) as ada,
+        ):
+            assert {ada.get("/").json()["port"] for _ in range(4)} == {int(other.split(":")[1])}
+            with echoing(port):
+                first.close()
+                time.sleep(3.1)
+                assert ada.get("/").json()["port"] == port
 
 
 @needs_nginx

@@ -61,10 +61,10 @@ def assert_content(*words: str | Path) -> None:
 
 def here(folder: Path, port: int, *replicas: str, changes: Mapping[str, str] = {}) -> Path:
     """Write a copy of nginx.conf that fits this machine and changes nothing else unasked."""
-    servers = "".join(f"server {replica};" for replica in replicas)
+    servers = "".join(f"server {replica} fail_timeout=2s;" for replica in replicas)
     text = read("nginx.conf")
     for old, new in (
-        ("server app:7860;", servers),
+        ("server app:7860 fail_timeout=2s;", servers),
         ("listen 8080;", f"listen 127.0.0.1:{port};"),
         (" /tmp/", f" {folder}/"),
         ("worker_processes auto;", "worker_processes 1;"),

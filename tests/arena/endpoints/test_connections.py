@@ -15,7 +15,7 @@ from arena.domain.model import Model
 from arena.domain.vote import FailureClass
 from arena.endpoints import client
 from arena.endpoints.client import Endpoints
-from arena.errors import EndpointError
+from arena.errors import EndpointError, SettingsError
 from judge.case import Message
 from tests.arena.endpoints.asking import ask, failure, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
@@ -145,6 +145,13 @@ async def test_a_private_certificate_authority_is_trusted_if_the_environment_nam
             assert "certificate" in str(await failure(endpoints, model)).lower()
         await endpoints.aclose()
     client._trust.cache_clear()
+
+
+def test_certificates_that_cannot_be_read_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "nowhere.pem")
+    client._trust.cache_clear()
+    with pytest.raises(SettingsError, match=r"^SSL_CERT_FILE or .* cannot be read: No such file"):
+        Endpoints({})
 
 
 @asynccontextmanager

@@ -206,6 +206,8 @@ def test_somebody_else_s_tables_are_refused(tmp_path: Path) -> None:
         ("arena.db", "Cannot read the database URL. Write it like sqlite:///arena.db or"),
         ("sqlite://arena.db", "Cannot read the database URL. A file takes three slashes"),
         ("postgresql://me:hu@sh@there/db", "special characters of the password as %40"),
+        ("postgresql://me:h@hush/x@there/db", "special characters of the password as %40"),
+        ("postgresql://me:h@sh?hush@there/db?a=b", "special characters of the password as %40"),
         ("postgresql://me:hush:there/db", "Cannot read the database URL. Write it like"),
         ("sqlite:////no/such/folder/arena.db", "folder does not exist"),
         ("nonsense://x/y", "nonsense"),
