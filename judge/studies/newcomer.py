@@ -174,8 +174,11 @@ class Compared:
 
     @property
     def size(self) -> Floats:
-        """How far the judge is from undecided; 0 where it was not asked."""
-        return np.nan_to_num(np.abs(self.signal))
+        """How far the judge is from undecided; 0 where it was not asked.
+
+        Rounded, so that a signal and its reverse, as 0.9 and 1 - 0.9 have them, are of one size.
+        """
+        return np.nan_to_num(np.abs(self.signal)).round(9)
 
     @property
     def agreement(self) -> Floats:
@@ -308,7 +311,7 @@ def _isotonic(rows: Compared) -> Floats:
     """Fit how often people prefer the side that a signal of some size prefers, never falling."""
     decided = rows.only(rows.signal != 0)
     right = np.where(decided.signal > 0, decided.score, 1 - decided.score)
-    size, place = np.unique(np.abs(decided.signal), return_inverse=True)
+    size, place = np.unique(decided.size, return_inverse=True)
     votes = np.bincount(place)
     share = np.bincount(place, right) / votes
     return np.column_stack([size, scipy.optimize.isotonic_regression(share, weights=votes).x])
