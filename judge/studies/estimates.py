@@ -782,16 +782,20 @@ def kappa(
     ----------
     sides : bool
         Whether side A means the same on all items. If not, as where it is a model of the item's
-        pair, every item counts half each way round, as in `both_ways`.
+        pair, every item counts half each way round: of labels with a share t of ties, either side
+        then has ``(1 - t) / 2`` [2]_.
 
     References
     ----------
     .. [1] J. Cohen, "A coefficient of agreement for nominal scales", Educational and
        Psychological Measurement 20(1), 1960, pp. 37-46.
+    .. [2] O. Bojar et al., "Findings of the 2015 Workshop on Statistical Machine Translation",
+       WMT 2015, on inter-annotator agreement: ``P(E)`` from the share of ties, as C. Federmann's
+       ``compute_agreement_scores.py`` (Appraise) computes it.
     """
     one, other = (_by_side(counts(items, labels), ties=ties) for labels in (first, second))
     pairs = one[:, :, None] * other[:, None, :]
-    pairs = (pairs if sides else both_ways(pairs)).reshape(items.n, -1)
+    pairs = (pairs if sides else _both_ways(pairs)).reshape(items.n, -1)
     return clustered(sums_by_prompt(items, pairs), _kappas, draws, n=int(pairs.sum()))
 
 
@@ -810,22 +814,12 @@ def own_kappa(
     """
     given = _by_side(counts(items, labels), ties=ties)
     pairs = _own_pairs(items, labels, ties=ties)
-    stats = sums_by_prompt(items, np.column_stack([pairs, given if sides else both_ways(given)]))
+    stats = sums_by_prompt(items, np.column_stack([pairs, given if sides else _both_ways(given)]))
     return clustered(stats, _own_kappas, draws, n=int(pairs[:, 1].sum()))
 
 
-def both_ways(table: Floats) -> Floats:
-    """Average counts of labels with those of the same items turned round, shape (n, q, ...).
-
-    Of labels with a share t of ties, either side then has ``(1 - t) / 2``: chance agreement no
-    longer depends on which model of a pair is on side A.
-
-    References
-    ----------
-    .. [1] O. Bojar et al., "Findings of the 2015 Workshop on Statistical Machine Translation",
-       WMT 2015, on inter-annotator agreement: ``P(E)`` from the share of ties, as C. Federmann's
-       ``compute_agreement_scores.py`` (Appraise) computes it.
-    """
+def _both_ways(table: Floats) -> Floats:
+    """Average counts of labels, shape (n, q, ...), with those of the items turned round."""
     return np.asarray((table + np.flip(table, tuple(range(1, table.ndim)))) / 2)
 
 

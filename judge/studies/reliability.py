@@ -18,7 +18,6 @@ from judge.studies.estimates import (
     Estimate,
     MeanOfPrompts,
     Weighting,
-    both_ways,
     by_rater,
     clustered,
     counts,
@@ -90,7 +89,7 @@ class Ratings:
         alone = sums_within(item, _squared(own).reshape(len(own), -1), items.n)
         pairs = _squared(table) - alone.reshape(items.n, len(value), len(value))
         if not sides:
-            table, pairs = both_ways(table), both_ways(pairs)
+            table, pairs = (table + table[:, ::-1]) / 2, (pairs + pairs[:, ::-1, ::-1]) / 2
         return cls(value, table, pairs, items.prompt)
 
     @property
@@ -444,7 +443,7 @@ def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOpti
     """Compare verdicts with votes, and votes with votes on the same items.
 
     Where no vote is a tie, nobody could give one: AC1 then knows two answers. Which model of a
-    pair is on side A means nothing, so chance agreement is that of `both_ways`.
+    pair is on side A means nothing, so chance agreement takes both as equally often preferred.
     """
     alike = people.only(np.isin(people.item, verdicts.item))
     ties = bool((people.label == 0).any())
