@@ -174,11 +174,8 @@ class Compared:
 
     @property
     def size(self) -> Floats:
-        """How far the judge is from undecided; 0 where it was not asked.
-
-        Rounded, so that a signal and its reverse, as 0.9 and 1 - 0.9 have them, are of one size.
-        """
-        return np.nan_to_num(np.abs(self.signal)).round(9)
+        """How far the judge is from undecided; 0 where it was not asked."""
+        return np.nan_to_num(np.abs(self.signal))
 
     @property
     def agreement(self) -> Floats:
@@ -311,7 +308,7 @@ def _isotonic(rows: Compared) -> Floats:
     """Fit how often people prefer the side that a signal of some size prefers, never falling."""
     decided = rows.only(rows.signal != 0)
     right = np.where(decided.signal > 0, decided.score, 1 - decided.score)
-    size, place = np.unique(decided.size, return_inverse=True)
+    size, place = np.unique(np.abs(decided.signal), return_inverse=True)
     votes = np.bincount(place)
     share = np.bincount(place, right) / votes
     return np.column_stack([size, scipy.optimize.isotonic_regression(share, weights=votes).x])
@@ -685,10 +682,11 @@ def newcomer(
 def _evidence(items: Items, people: Labels, verdicts: Labels) -> tuple[Compared, Compared]:
     """Give a row a vote, and a row an item with a verdict, whose scores are not known.
 
-    A judge's orders and repetitions of an item are averaged.
+    A judge's orders and repetitions of an item are averaged, and rounded: 0.9 and 1 - 0.9 are
+    signals of one size, and cancel.
     """
     read = verdicts.only(~np.isnan(verdicts.probability))
-    signal = read.mean(_odds_of(read.probability), items.n)
+    signal = read.mean(_odds_of(read.probability), items.n).round(12)
     judge = read.mean((read.label + 1) / 2, items.n)
     asked = np.flatnonzero(~np.isnan(judge))
     nobody = np.full(len(asked), np.nan)
