@@ -33,7 +33,7 @@ def drawn(rng: np.random.Generator) -> tuple[list[Row], list[Row]]:
     for k in range(80):
         a, b = rng.choice(4 + (k % 2), 2, replace=False).tolist()
         better = 1 if rng.normal(a - b, 3) > 0 else -1
-        row = {"item_id": f"i{k}", "prompt_id": f"p{k // 2}", "category": "xy"[k % 2]}
+        row: Row = {"item_id": f"i{k}", "prompt_id": f"p{k // 2}", "category": "xy"[k % 2]}
         row |= {"model_a": a, "model_b": b}
         for who in rng.choice(6, 3, replace=False):
             side = int(rng.choice([better, better, -better, 0]))
@@ -63,7 +63,7 @@ def figures(votes: list[Row], verdicts: list[Row], places: Sequence[int]) -> dic
     names = {side: side for side in SIDES.values()}
     names |= {str(model): f"{place}{MODELS[model]}" for model, place in enumerate(places)}
     with tempfile.TemporaryDirectory() as folder:
-        files = [str(Path(folder, name)) for name in ("votes.csv", "verdicts.csv")]
+        files = str(Path(folder, "votes.csv")), str(Path(folder, "verdicts.csv"))
         for file, rows in zip(files, (votes, verdicts), strict=True):
             with Path(file).open("w", encoding="utf-8", newline="") as text:
                 writer = csv.DictWriter(text, [*rows[0]])
