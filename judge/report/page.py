@@ -647,7 +647,7 @@ def chance_section(judges: Judges) -> Section:
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; a tie is a third answer if any "
             "vote is one. They differ in the agreement expected by chance: if nearly all answers "
-            "are of one kind, alpha falls and AC1 does not, so read them together. The best "
+            "are ties, alpha falls and AC1 does not, so read them together. The best "
             f"possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )

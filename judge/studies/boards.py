@@ -594,7 +594,8 @@ def preferences(
     except ConvergenceError as error:
         raise NotIdentifiedError(str(error)) from error
     influence = np.zeros((items.n_prompts, len(fitted.x)))
-    influence[np.unique(prompt)] = _influence(fitted, data)
+    moved = _influence(fitted, data)
+    influence[np.unique(prompt)] = np.where(np.abs(moved) > NO_WIDTH, moved, 0.0)
     slopes = {name: p.value for name, p in zip(terms, fitted.parameters, strict=True)}
     n_voters = data.n_voters if people else None
     return Preferences(fitted.models, fitted.theta, slopes, influence, int(used.sum()), n_voters)
@@ -610,7 +611,7 @@ def from_influence(value: float, influence: Floats, *, n: int, level: float) -> 
     ----------
     influence : ndarray of shape (n_prompts,)
     """
-    n_prompts = int((influence != 0).sum())
+    n_prompts = int((np.abs(influence) > NO_WIDTH).sum())
     if n_prompts < 2:
         return Estimate(value, None, None, n)
     error = math.sqrt(influence_variance(influence, n_prompts))

@@ -332,7 +332,8 @@ def _judges(
     single = rows.named("order") != BOTH
 
     def labels(part: Bools) -> Labels:
-        rater = repetition(2 * item[part] + (first[part] < 0))
+        seen = np.where(flipped[part], -first[part], first[part])
+        rater = repetition(2 * item[part] + (seen < 0))
         return _labels_of(rows.only(part), item[part], flipped[part], rater, first[part])
 
     for name in names or ("judge",):

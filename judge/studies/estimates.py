@@ -751,12 +751,7 @@ def pair_agreement(
 
 
 def own_agreement(
-    items: Items,
-    labels: Labels,
-    draws: Draws,
-    *,
-    ties: bool,
-    weighting: Weighting = "pairs",
+    items: Items, labels: Labels, draws: Draws, *, ties: bool, weighting: Weighting = "pairs"
 ) -> Estimate:
     """Estimate how often two people, or two repetitions of a judge, agree on an item.
 
@@ -776,46 +771,56 @@ def kappa(
     draws: Draws,
     *,
     ties: bool = True,
+    sides: bool = True,
 ) -> Estimate:
     """Estimate Cohen's kappa over the pairs of `pair_agreement`.
 
     ``(agreed - chance) / (1 - chance)``, with ``chance`` the agreement of two who choose labels
-    independently, each as often as in the pairs. Undefined where only one label is used. It
-    depends on which model stands on which side, as far as one side wins more.
+    independently, each as often as in the pairs. Undefined where only one label is used.
+
+    Parameters
+    ----------
+    sides : bool
+        Whether side A means the same on all items. If not, as where it is a model of the item's
+        pair, every item counts half each way round: of labels with a share t of ties, either side
+        then has ``(1 - t) / 2`` [2]_.
 
     References
     ----------
     .. [1] J. Cohen, "A coefficient of agreement for nominal scales", Educational and
        Psychological Measurement 20(1), 1960, pp. 37-46.
+    .. [2] O. Bojar et al., "Findings of the 2015 Workshop on Statistical Machine Translation",
+       WMT 2015, on inter-annotator agreement: ``P(E)`` from the share of ties, as C. Federmann's
+       ``compute_agreement_scores.py`` (Appraise) computes it.
     """
     one, other = (_by_side(counts(items, labels), ties=ties) for labels in (first, second))
-    stats = sums_by_prompt(items, (one[:, :, None] * other[:, None, :]).reshape(items.n, -1))
-    return clustered(stats, _kappas, draws, n=int(stats.sum()))
+    pairs = one[:, :, None] * other[:, None, :]
+    pairs = (pairs if sides else _both_ways(pairs)).reshape(items.n, -1)
+    return clustered(sums_by_prompt(items, pairs), _kappas, draws, n=int(pairs.sum()))
 
 
 def own_kappa(
-    items: Items,
-    labels: Labels,
-    draws: Draws,
-    *,
-    ties: bool = True,
+    items: Items, labels: Labels, draws: Draws, *, ties: bool = True, sides: bool = True
 ) -> Estimate:
     """Estimate kappa over the pairs of `own_agreement`: Fleiss' for any number of raters per item.
 
     ``(agreed - chance) / (1 - chance)``, with ``chance`` the sum of the squared shares of the
-    labels among all rows, also those of items of one row.
+    labels among all rows, also those of items of one row. ``sides`` as of `kappa`.
 
     References
     ----------
     .. [1] J. L. Fleiss, "Measuring nominal scale agreement among many raters", Psychological
        Bulletin 76(5), 1971, pp. 378-382.
-    .. [2] O. Bojar et al., "Findings of the 2015 Workshop on Statistical Machine Translation",
-       WMT 2015: the same, with both sides taken as equally often better.
     """
     given = _by_side(counts(items, labels), ties=ties)
     pairs = _own_pairs(items, labels, ties=ties)
-    stats = sums_by_prompt(items, np.column_stack([pairs, given]))
+    stats = sums_by_prompt(items, np.column_stack([pairs, given if sides else _both_ways(given)]))
     return clustered(stats, _own_kappas, draws, n=int(pairs[:, 1].sum()))
+
+
+def _both_ways(table: Floats) -> Floats:
+    """Average counts of labels, shape (n, q, ...), with those of the items turned round."""
+    return np.asarray((table + np.flip(table, tuple(range(1, table.ndim)))) / 2)
 
 
 def majority(items: Items, labels: Labels) -> Labels:
@@ -938,13 +943,7 @@ def _own_kappas(sums: Floats) -> Floats:
 
 
 def over_another(
-    items: Items,
-    first: Labels,
-    second: Labels,
-    people: Labels,
-    draws: Draws,
-    *,
-    ties: bool,
+    items: Items, first: Labels, second: Labels, people: Labels, draws: Draws, *, ties: bool
 ) -> Estimate:
     """Estimate the agreement of ``first`` with people less that of ``second``.
 
@@ -961,12 +960,7 @@ def over_another(
 
 
 def over_people(
-    items: Items,
-    judge: Labels,
-    people: Labels,
-    draws: Draws,
-    *,
-    ties: bool,
+    items: Items, judge: Labels, people: Labels, draws: Draws, *, ties: bool
 ) -> Estimate:
     """Estimate the agreement of a judge with people less that of two people.
 

@@ -613,7 +613,7 @@ def labelled(data: StudyData, judge: JudgeVerdicts, signal: Kind) -> Compared:
     value = verdicts.label.astype(np.float64) if by_label else 2 * verdicts.probability - 1
     score = verdicts.mean((verdicts.label + 1) / 2, n)
     votes = data.people.only(~np.isnan(score[data.people.item]))
-    return Compared.of(data.items, votes, verdicts.mean(value, n), score)
+    return Compared.of(data.items, votes, verdicts.mean(value, n).round(12), score)
 
 
 def graded(

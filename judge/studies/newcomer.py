@@ -682,10 +682,11 @@ def newcomer(
 def _evidence(items: Items, people: Labels, verdicts: Labels) -> tuple[Compared, Compared]:
     """Give a row a vote, and a row an item with a verdict, whose scores are not known.
 
-    A judge's orders and repetitions of an item are averaged.
+    A judge's orders and repetitions of an item are averaged, and rounded: 0.9 and 1 - 0.9 are
+    signals of one size, and cancel.
     """
     read = verdicts.only(~np.isnan(verdicts.probability))
-    signal = read.mean(_odds_of(read.probability), items.n)
+    signal = read.mean(_odds_of(read.probability), items.n).round(12)
     judge = read.mean((read.label + 1) / 2, items.n)
     asked = np.flatnonzero(~np.isnan(judge))
     nobody = np.full(len(asked), np.nan)

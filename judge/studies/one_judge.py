@@ -101,9 +101,9 @@ WHY: Mapping[str, str] = {
     "human_agreement": "no judged item has votes of two people",
     "human_agreement without ties": "no judged item has two people who prefer a side",
     "ceiling": "it needs judged items on which two people prefer a side",
-    "kappa": "all votes and verdicts are alike, or there are none to compare",
-    "human_kappa": "it needs items with votes of two people, and different votes",
-    "alpha": "it needs items with votes of two people, and different votes",
+    "kappa": "all votes and verdicts are ties, or there are none to compare",
+    "human_kappa": "it needs items with votes of two people, and a vote that is no tie",
+    "alpha": "it needs items with votes of two people, and a vote that is no tie",
     "ac1": "no judged item has votes of two people",
     "rank_correlation": "it needs three models that both votes and verdicts rate",
     "alternative": (
@@ -373,14 +373,14 @@ def study_judge(
 
 
 def _outcomes(shared: StudyData, people: Preferences) -> tuple[tuple[float, ...], ...]:
-    """Return `JudgeStudy.outcomes`, items turned to the model that people rate higher."""
-    items, distance = shared.items, _distances(shared.items, people)
-    votes, verdicts = (
-        np.where(distance[:, None] < 0, table[:, ::-1], table)[:, ::-1]
-        for labels in (shared.people, shared.judges[0].verdicts)
-        for table in [counts(items, labels)]
-    )
-    pairs = np.einsum("ij,ik->jk", votes, verdicts)
+    """Return `JudgeStudy.outcomes`, items turned to the model that people rate higher.
+
+    Where they rate both alike, or one is not rated, half of each item either way round.
+    """
+    labels = shared.people, shared.judges[0].verdicts
+    pairs = np.einsum("ij,ik->ijk", *(counts(shared.items, one) for one in labels))
+    side_a = (1 + np.sign(np.nan_to_num(_distances(shared.items, people)).round(6))) / 2
+    pairs = np.tensordot(side_a, pairs[:, ::-1, ::-1], 1) + np.tensordot(1 - side_a, pairs, 1)
     return tuple(map(tuple, (pairs / max(pairs.sum(), 1.0)).tolist()))
 
 

@@ -7,7 +7,7 @@ How far people who rate the same items agree, with nobody beside them.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from judge.case import Order
 from judge.ifeval import wilson
-from judge.studies.alignment import align
+from judge.studies.alignment import Aligned, align
 from judge.studies.biases import SideCounts, SideWarning, warn_of_sides, wilson_share
 from judge.studies.data import ORDERS, labels_of_people
 from judge.studies.estimates import (
@@ -411,7 +411,8 @@ def study_raters(
     variance = variance_shares(items, labels, twice, options.level)
     parts = variance.components
     confidence = rated.confidence[rated.counted]
-    given = Ratings.of_labels(items, _by_name(items, labels), ties=bool((labels.label == 0).any()))
+    ties = bool((labels.label == TIE).any())
+    given = Ratings.of_labels(items, labels, ties=ties, sides=False)
     by_alpha = alpha(given, options.draws())
     return RaterStudy(
         source=files,
@@ -440,12 +441,6 @@ def study_raters(
             given, by_alpha, until_alpha, len(np.unique(labels.rater)), options.draws().rng
         ),
     )
-
-
-def _by_name(items: Items, labels: Labels) -> Labels:
-    """Turn labels so that the first side is the model first in the alphabet, as agreement is."""
-    first, second = items.pairs[labels.item].T
-    return replace(labels, label=np.where(first > second, -labels.label, labels.label))
 
 
 def _twice(rated: _Rated) -> tuple[Labels, Labels]:
@@ -722,7 +717,7 @@ def _warnings(study: RaterStudy) -> Iterator[str]:
 NO_PAIR = Sentence(
     "No item with two answers has ratings by two people yet: alpha and AC1 are not estimated."
 )
-ONE_VALUE = Sentence("All ratings so far are equal: alpha is undefined.")
+ONE_VALUE = Sentence("All ratings so far are ties: alpha is undefined.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -746,8 +741,8 @@ class PeoplesAgreement:
         Krippendorff's alpha and Gwet's AC1, as `judge.studies.reliability.agreement` gives them,
         where a judge has a verdict on every item.
     by_item : tuple of ItemAgreement
-        The items that two people rated, the least agreed on first; the sides as
-        `judge.studies.alignment.align` has them.
+        The items that two people rated, the least agreed on first; the sides as the first row of
+        each has them.
     warnings : tuple of str
         Why something is not known.
     """
@@ -771,7 +766,8 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
     """
     aligned = align(rows, rows)
     items, people = aligned.items, labels_of_people(aligned)
-    ratings = Ratings.of_labels(items, people, ties=bool((people.label == TIE).any()))
+    ties = bool((people.label == TIE).any())
+    ratings = Ratings.of_labels(items, people, ties=ties, sides=False)
     if not ratings.shared.any():
         return PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
     by_alpha = alpha(ratings, options.draws())
@@ -790,13 +786,15 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
     return PeoplesAgreement(
         by_alpha,
         ac1(ratings, options.draws()),
-        _by_item(aligned.sources[0], aligned.item[0], counts(items, people), ratings.pairs),
+        _by_item(aligned, counts(items, people), ratings.pairs),
         tuple(warnings),
     )
 
 
-def _by_item(rows: Rows, item: Ints, table: Floats, pairs: Floats) -> tuple[_ItemAgreement, ...]:
-    names = dict(zip(item.tolist(), rows.named("item"), strict=True))
+def _by_item(aligned: Aligned, table: Floats, pairs: Floats) -> tuple[_ItemAgreement, ...]:
+    item, flipped = aligned.item[0][::-1], aligned.flipped[0][::-1]
+    names = dict(zip(item.tolist(), aligned.sources[0].named("item")[::-1], strict=True))
+    table[item] = np.where(flipped[:, None], table[item, ::-1], table[item])
     every = [
         _ItemAgreement(
             names[place],

@@ -63,13 +63,17 @@ class Ratings:
     cluster: Ints
 
     @classmethod
-    def of_labels(cls, items: Items, labels: Labels, *, ties: bool = True) -> "Ratings":
+    def of_labels(
+        cls, items: Items, labels: Labels, *, ties: bool = True, sides: bool = True
+    ) -> "Ratings":
         """Count what was said of items; the values are -1, 0 and 1.
 
         Parameters
         ----------
         ties : bool
             Whether a tie could be given; else the values are -1 and 1.
+        sides : bool
+            As of `judge.studies.estimates.kappa`.
 
         Raises
         ------
@@ -84,6 +88,8 @@ class Ratings:
         table, own = (of[:, value.astype(np.int64) + 1] for of in (table, own))
         alone = sums_within(item, _squared(own).reshape(len(own), -1), items.n)
         pairs = _squared(table) - alone.reshape(items.n, len(value), len(value))
+        if not sides:
+            table, pairs = (table + table[:, ::-1]) / 2, (pairs + pairs[:, ::-1, ::-1]) / 2
         return cls(value, table, pairs, items.prompt)
 
     @property
@@ -220,7 +226,7 @@ CONDITION = (
     "Over items on which at least two people preferred a side, with equal weight per item and "
     "without votes for a tie; with a judge, those on which it preferred a side too."
 )
-MIN_VOTES_TO_FIT = 3
+_MIN_VOTES_TO_FIT = 3
 
 _SHARE = MeanOfPrompts(0.0, 1.0, (2,))
 _LOG_SHAPES = np.linspace(math.log(1e-2), math.log(1e3), 231)
@@ -337,7 +343,7 @@ def _fitted(items: Items, people: Labels, used: Bools, draws: Draws) -> Estimate
     item, given, _ = by_rater(items, people)
     item, given = item[sided := given[:, [0, 2]].any(axis=1)], given[sided]
     n = np.bincount(item, minlength=items.n)
-    many = np.flatnonzero(used & (n >= MIN_VOTES_TO_FIT))
+    many = np.flatnonzero(used & (n >= _MIN_VOTES_TO_FIT))
     if not len(many):
         return Estimate(None, None, None, 0)
     share = given[:, 2] / (given[:, 0] + given[:, 2])
@@ -436,10 +442,12 @@ class Agreement:
 def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOptions) -> Agreement:
     """Compare verdicts with votes, and votes with votes on the same items.
 
-    Where no vote is a tie, nobody could give one: AC1 then knows two answers.
+    Where no vote is a tie, nobody could give one: AC1 then knows two answers. Which model of a
+    pair is on side A means nothing, so chance agreement takes both as equally often preferred.
     """
     alike = people.only(np.isin(people.item, verdicts.item))
-    ratings = Ratings.of_labels(items, alike, ties=bool((people.label == 0).any()))
+    ties = bool((people.label == 0).any())
+    ratings = Ratings.of_labels(items, alike, ties=ties, sides=False)
     votes = voted(items, alike, options)
 
     def with_people(weighting: Weighting) -> Rates:
@@ -458,8 +466,8 @@ def agreement(items: Items, people: Labels, verdicts: Labels, options: StudyOpti
             *(own_agreement(items, alike, options.draws(), ties=ties) for ties in (True, False))
         ),
         by_item=with_people("items"),
-        kappa=kappa(items, verdicts, votes, options.draws()),
-        people_kappa=own_kappa(items, alike, options.draws()),
+        kappa=kappa(items, verdicts, votes, options.draws(), sides=False),
+        people_kappa=own_kappa(items, alike, options.draws(), sides=False),
         alpha=alpha(ratings, options.draws()),
         ac1=ac1(ratings, options.draws()),
     )

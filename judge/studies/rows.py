@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.case import Order
 from judge.tables.annotations import ELEMENTS, LIST
 from rating import Outcome
 from rating.errors import DataError
@@ -277,6 +278,10 @@ def _once(rows: VoteFilter, *, unparsed: bool) -> tuple[str, ...]:
     codes = {role: np.where(blank(texts[role]), -1, texts[role].codes) for role in roles}
     nothing = np.full(n_rows, -1)
     at = np.flatnonzero(rows.live & (unparsed | (codes.get("voter", nothing) >= 0)))
+    if unparsed and "order" in codes:  # of a case with its sides exchanged: which model was first
+        (_, *sides), order = rows.models(), np.array([*texts["order"].names, ""])[codes["order"]]
+        codes |= zip(of_sides("model"), (np.minimum(*sides), np.maximum(*sides)), strict=True)
+        codes["order"] = np.select([order == one for one in Order], sides, -2 - codes["order"])
 
     def repeated(codes: Sequence[Ints]) -> Bools:
         order = at[np.lexsort([rows.table.numbers["row"][at], *(code[at] for code in codes)])]
