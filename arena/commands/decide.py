@@ -25,7 +25,6 @@ from arena.commands.arguments import (
     PolicyName,
     Renamed,
     TableOrJson,
-    names,
     or_samples,
     policy_named,
 )
@@ -53,7 +52,7 @@ def compare(
     source: list[str],
     /,
     *,
-    models: Annotated[tuple[str, ...], Parameter(metavar="A,B,C", converter=names)] = (),
+    models: Annotated[tuple[str, ...], Parameter(metavar="A,B,C")] = (),
     options: Annotated[CompareOptions, Flat] = AS_PAIRS,
     columns: Columns = (),
     where: Annotated[str | None, Parameter(metavar="SQL")] = None,
@@ -70,12 +69,13 @@ def compare(
     Parameters
     ----------
     source
-        Score files, folders or patterns. A file without a column of models is one model.
+        Score files, folders or patterns. A folder, with its subfolders, is one run.
     models
-        Models to compare. The requirement is for the first; default: all, in file order.
+        Models to compare; repeatable. The requirement is for the first; default: all, in file
+        order.
     columns
-        Read a role (item, model, score, cluster, repeat) from this column, such as score=acc;
-        repeatable.
+        Read a role (item, model, score, cluster, repeat, metric) from this column, such as
+        score=acc; repeatable.
     where
         Read only rows that satisfy this SQL condition on the file's own columns.
     form
@@ -216,8 +216,12 @@ SHOWN = 8
 
 @Parameter(n_tokens=1)
 def two_models(_kind: Any, words: "tuple[Token, ...]") -> tuple[str, str]:
-    """Read the value of ``--between``."""
-    first, comma, second = words[0].value.partition(",")
+    """Read the value of ``--between``, or both, where it is repeated."""
+    first, comma, second = (
+        words[0].value.partition(",")
+        if len(words) == 1
+        else (words[-2].value, ",", words[-1].value)
+    )
     if not (first.strip() and comma and second.strip()):
         raise ValueError(f"cannot read {words[0].value!r}: write two models, as in basalt,quartz.")
     return first.strip(), second.strip()
