@@ -114,7 +114,7 @@ def _scored(path: Path) -> Iterator[Row]:
         where = f"Sample {number:,} of {str(path)!r}"
         sample = _object(part, where, "id", "epoch")
         error = sample.get("error") or (INVALID if sample.get("invalidation") else None)
-        scores = {} if error else _object(sample.get("scores") or {}, f"'scores' in {where!r}")
+        scores = {} if error else _object(sample.get("scores") or {}, f"'scores' of s{where[1:]}")
         values = {
             name: _object(score, f"Score {name!r} of s{where[1:]}", "value")["value"]
             for name, score in scores.items()
@@ -123,7 +123,7 @@ def _scored(path: Path) -> Iterator[Row]:
             "item": f"{task['task']}: {sample['id']}",
             "model": task["model"],
             "repeat": sample["epoch"],
-            "error": error.get("message") if isinstance(error, Mapping) else error,
+            "error": error.get("message", HALTED) if isinstance(error, Mapping) else error,
         }
 
 

@@ -354,7 +354,7 @@ def test_marks_that_are_no_numbers_and_failed_samples_are_said(
     [
         (None, "Sample 1 of .*a.eval' is null: .* with id, epoch. Write the log again"),
         ({"id": 1, "epoch": 1, "scores": {"match": 1}}, "Score 'match' of sample 1 of .* is 1"),
-        ({"id": 1, "epoch": 1, "scores": [2]}, "'scores' in .* is \\[2\\]"),
+        ({"id": 1, "epoch": 1, "scores": [2]}, "'scores' of .* is \\[2\\]"),
     ],
 )
 def test_a_sample_that_is_none_is_quoted(tmp_path: Path, sample: object, words: str) -> None:
