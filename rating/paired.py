@@ -278,7 +278,8 @@ class Comparison(Tabular):
 
     def _repr_html_(self) -> str:
         """Return the pairs as a table, for notebooks."""
-        head = ("model", "compared with", "difference", "95% interval", "items", "answer")
+        difference = f"difference in {self.metric}"
+        head = ("model", "compared with", difference, "95% interval", "items", "answer")
         rows = (
             (
                 pair.a,

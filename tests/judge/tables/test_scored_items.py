@@ -296,7 +296,8 @@ def test_scores_of_different_metrics_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"'sums: 0' by acc, .* by bleu: .*--column score=NAME"):
         read_scored_items(runs)
     runs[1] = lm_eval(tmp_path, "both", [1, 0], **both)
-    assert read_scored_items(runs, columns=[("score", "acc")]).metric == "acc"
+    html = compare(*runs, columns=[("score", "acc")])._repr_html_()
+    assert "difference in acc" in html
     by_filter = [lm_eval(tmp_path, name, [1, 0], filter=name) for name in ("strict", "none")]
     with pytest.raises(DataError, match=r"by exact_match \(strict\), .* by exact_match"):
         read_scored_items(by_filter)
