@@ -96,6 +96,10 @@ class ScoredItems:
     noise : ndarray of shape (n_items, n_models)
         Variance of the mean between repeats of an item, ``s^2 / r``; with one repeat, the mean
         variance of the model's other items. NaN for a model without repeats.
+    metric : str
+        What the scores measure, such as acc.
+    warnings : tuple of str
+        What to know of their files.
     """
 
     models: tuple[str, ...]
@@ -103,6 +107,8 @@ class ScoredItems:
     cluster: Ints
     mean: Floats
     noise: Floats
+    metric: str = "score"
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -151,6 +157,8 @@ class ModelScore:
     ----------
     n, missing : int
         Items with a score of it, and items without that another model has.
+    compared : int
+        Items that the mean is over.
     mean, lower, upper : float, and float or None
         Over the items that are compared. The interval is not one of a difference: two that overlap
         say nothing of the pair.
@@ -159,6 +167,7 @@ class ModelScore:
     model: str
     n: int
     missing: int
+    compared: int
     mean: float
     lower: float | None
     upper: float | None
@@ -219,12 +228,15 @@ class Comparison(Tabular):
     ----------
     items : int
         Items that any of the models has.
+    metric : str
+        What the scores measure.
     pairs : tuple of Pair
         In the order of the models; the first model is in the first ones.
     """
 
     options: CompareOptions
     items: int
+    metric: str
     models: tuple[ModelScore, ...]
     pairs: tuple[Pair, ...]
     warnings: tuple[str, ...]
@@ -250,7 +262,7 @@ class Comparison(Tabular):
         else:
             required += f" The comparison {'passes' if self.passes else 'fails'}."
         if len(self.pairs) == 1:
-            return (*_in_words(self.pairs[0], ask), required)
+            return (*_in_words(self.pairs[0], ask, self.items), required)
         first, n = self.models[0].model, len(self.required)
         shown = sum(pair.passes is True for pair in self.required)
         return (
@@ -266,7 +278,8 @@ class Comparison(Tabular):
 
     def _repr_html_(self) -> str:
         """Return the pairs as a table, for notebooks."""
-        head = ("model", "compared with", "difference", "95% interval", "items", "answer")
+        difference = f"difference in {self.metric}"
+        head = ("model", "compared with", difference, "95% interval", "items", "answer")
         rows = (
             (
                 pair.a,
@@ -286,6 +299,7 @@ class Comparison(Tabular):
             "passes": self.passes,
             **asdict(self.options),
             "items": self.items,
+            "metric": self.metric,
             "models": [asdict(one) for one in self.models],
             "pairs": self.rows,
             "sentences": list(self.sentences),
@@ -293,7 +307,7 @@ class Comparison(Tabular):
         }
 
 
-def _in_words(pair: Pair, ask: CompareOptions) -> list[str]:
+def _in_words(pair: Pair, ask: CompareOptions, items: int) -> list[str]:
     a, b = pair.a, pair.b
     within = "" if ask.margin is None else f"{ask.margin:g}"
     texts = [
@@ -323,7 +337,10 @@ def _in_words(pair: Pair, ask: CompareOptions) -> list[str]:
     if pair.repeats is not None:
         texts.append(f"Repeats of an item are {pair.repeats:.0%} of the variance.")
     if pair.if_zero is not None and ask.missing == "pairs":
-        texts.append(f"With missing scores as 0 the difference is {signed(pair.if_zero)}.")
+        texts.append(
+            f"With missing scores as 0, over {items:,} items, the difference is "
+            f"{signed(pair.if_zero)}."
+        )
     if pair.needed is not None:
         size = abs(pair.difference) if ask.margin is None else ask.margin
         texts.append(
@@ -433,6 +450,7 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
                 model=name,
                 n=int(has[:, i].sum()),
                 missing=int((scored & ~has[:, i]).sum()),
+                compared=len(mean),
                 mean=alone.difference,
                 lower=alone.centre - half if known else None,
                 upper=alone.centre + half if known else None,
@@ -441,9 +459,13 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
     return Comparison(
         options=ask,
         items=int(scored.sum()),
+        metric=data.metric,
         models=tuple(models),
         pairs=tuple(pairs),
-        warnings=_on_missing(models, int(scored.sum()), int(common.sum()), ask),
+        warnings=(
+            *data.warnings,
+            *_on_missing(models, int(scored.sum()), int(common.sum()), ask),
+        ),
     )
 
 

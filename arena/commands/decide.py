@@ -25,7 +25,6 @@ from arena.commands.arguments import (
     PolicyName,
     Renamed,
     TableOrJson,
-    names,
     or_samples,
     policy_named,
 )
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judge.studies.gating import Verdicts
-    from rating.decide import Gate, Lead, Race
+    from rating.decide import Lead
     from rating.rows import VoteRows
     from rating.tables.coding import LoggedVotes
     from rating.tables.files import Files
@@ -53,7 +52,7 @@ def compare(
     source: list[str],
     /,
     *,
-    models: Annotated[tuple[str, ...], Parameter(metavar="A,B,C", converter=names)] = (),
+    models: Annotated[tuple[str, ...], Parameter(metavar="A,B,C")] = (),
     options: Annotated[CompareOptions, Flat] = AS_PAIRS,
     columns: Columns = (),
     where: Annotated[str | None, Parameter(metavar="SQL")] = None,
@@ -70,12 +69,13 @@ def compare(
     Parameters
     ----------
     source
-        Score files, folders or patterns. A file without a column of models is one model.
+        Score files, folders or patterns. A folder, with its subfolders, is one run.
     models
-        Models to compare. The requirement is for the first; default: all, in file order.
+        Models to compare; repeatable. The requirement is for the first; default: all, in file
+        order.
     columns
-        Read a role (item, model, score, cluster, repeat) from this column, such as score=acc;
-        repeatable.
+        Read a role (item, model, score, cluster, repeat, metric) from this column, such as
+        score=acc; repeatable.
     where
         Read only rows that satisfy this SQL condition on the file's own columns.
     form
@@ -165,7 +165,9 @@ def gate(
         for ending, text in texts.items():
             write_text(text, out / f"gate.{ending}")
     if form == "table":
-        _show(result)
+        first, *more = result.sentences
+        show(plain(first, style=STYLES[result.passes]))
+        show(*map(plain, (*more, f"Based on {result.rests_on}.")), *warnings(result.warnings))
     else:
         write(texts["xml" if form == "junit" else form])
     sys.exit(EXITS[result.passes])
@@ -204,26 +206,21 @@ def _verdicts(
     return Verdicts(source=given, judge=judge, licence=known)
 
 
-def _show(result: "Gate") -> None:
-    first, *more = result.sentences
-    show(plain(first, style=STYLES[result.passes]))
-    show(*map(plain, (*more, f"Based on {result.rests_on}.")), *warnings(result.warnings))
-
-
 SHOWN = 8
 """Looks in the table on a terminal; JSON holds all."""
 
 
 @Parameter(n_tokens=1)
 def two_models(_kind: Any, words: "tuple[Token, ...]") -> tuple[str, str]:
-    """Read the value of ``--between``."""
-    first, comma, second = words[0].value.partition(",")
-    if not (first.strip() and comma and second.strip()):
+    """Read the value of ``--between``, or each, where it is repeated."""
+    given = words[0].value.split(",", 1) if len(words) == 1 else [word.value for word in words]
+    both = [*filter(None, map(str.strip, given))]
+    if len(both) != 2:
         raise ValueError(f"cannot read {words[0].value!r}: write two models, as in basalt,quartz.")
-    return first.strip(), second.strip()
+    return both[0], both[1]
 
 
-Between = Annotated[tuple[str, str], Parameter(metavar="MODEL,MODEL", converter=two_models)]
+Between = Annotated[tuple[str, ...], Parameter(metavar="MODEL,MODEL", converter=two_models)]
 
 
 def race(
@@ -253,7 +250,7 @@ def race(
         Vote files, folders or patterns (.parquet, .csv, .jsonl), or a database URL such as
         sqlite:///arena.db.
     between
-        The two models.
+        The two models; or each by itself, repeated.
     until
         Stop when they are separated, or use all votes up to the budget.
     budget
@@ -283,12 +280,13 @@ def race(
     """
     from rating.decide import run_race
 
+    first, second = between
     with working("Racing"):
         files = chosen.source(source, columns)
-        votes, judged = _votes(files, columns, between, verdicts, judge)
+        votes, judged = _votes(files, columns, (first, second), verdicts, judge)
         result = run_race(
             votes,
-            between,
+            (first, second),
             judged,
             stop=until == "separated",
             budget=budget,
@@ -298,8 +296,16 @@ def race(
         )
     if form == "json":
         write_json(result.to_dict())
-    else:
-        _race_show(result)
+        return
+    every = max(1, len(result.looks) // SHOWN)
+    rows = [
+        (f"{x.voters:,}", f"{x.votes:,}", f"{x.lead:+.0f}", f"{x.lower:+.0f} to {x.upper:+.0f}")
+        for x in [*result.looks[:-1:every], *result.looks[-1:]]
+    ]
+    head = ("Voters", "Votes", f"Lead of {result.between[0]}", f"{100 * result.level:g}% interval")
+    show(plain(result.sentence, style="bold"))
+    if rows:
+        show(table(head, rows))
 
 
 def _votes(
@@ -324,16 +330,3 @@ def _votes(
 
     reading = Reading(Named.named(columns), prompts=True, ordered=True)
     return read_rows(source, reading), None
-
-
-def _race_show(result: "Race") -> None:
-    every = max(1, len(result.looks) // SHOWN)
-    looks = [*result.looks[:-1:every], *result.looks[-1:]]
-    rows = [
-        (f"{x.voters:,}", f"{x.votes:,}", f"{x.lead:+.0f}", f"{x.lower:+.0f} to {x.upper:+.0f}")
-        for x in looks
-    ]
-    head = ("Voters", "Votes", f"Lead of {result.between[0]}", f"{100 * result.level:g}% interval")
-    show(plain(result.sentence, style="bold"))
-    if rows:
-        show(table(head, rows))

@@ -12,7 +12,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -581,7 +581,12 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
 
 
 def _objects_in(path: Path, logs: Logs) -> Iterable[dict[str, Any]]:
-    return logs(path) if kind_of(path) == "Inspect" else json_objects(path)
+    if kind_of(path) == "Inspect":
+        return logs(path)
+    objects = json_objects(path)
+    first = [*islice(objects, 1)]
+    is_log = bool(first) and {"status", "eval", "plan"} <= first[0].keys()
+    return logs(path) if is_log else chain(first, objects)
 
 
 def _in_json(

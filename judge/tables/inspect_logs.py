@@ -5,7 +5,7 @@ import json
 import math
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -13,8 +13,18 @@ from typing import Any
 
 from judge.budget import NO_TEXT
 from rating.errors import DataError
-from rating.tables.files import BATCH, PARTS, in_mb, parsed, require_file, require_unpacked
-from rating.tables.peers import announce
+from rating.tables.files import (
+    BATCH,
+    PARTS,
+    SHOWN,
+    in_mb,
+    json_objects,
+    kind_of,
+    parsed,
+    require_file,
+    require_unpacked,
+)
+from rating.tables.peers import announce, mention
 
 NAME = "Inspect's log"
 MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -69,8 +79,9 @@ def scores_in(path: Path) -> list[Row]:
     -------
     list of dict
         ``item`` (of the task and the sample), ``model``, ``repeat`` (the epoch), and each scorer's
-        mark under its name; ``score``, too, where there is one scorer. Samples that were halted or
-        invalidated have no marks.
+        mark under its name: a number, or what else its value is. Where there is one scorer, also
+        ``score`` and ``metric``, its name. ``error`` is why a sample has no marks: it was halted
+        or invalidated.
 
     Raises
     ------
@@ -79,39 +90,70 @@ def scores_in(path: Path) -> list[Row]:
     """
     require_file(path)
     try:
-        _require_bounded(path)
         rows = [*_scored(path)]
     except DataError:
         raise
     except Exception as error:  # of an archive that is damaged it raises any kind
         reason = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise DataError(f"Cannot read the log of Inspect {str(path)!r}: {reason}.") from error
-    names = {name for row in rows for name in row if name not in ("item", "model", "repeat")}
-    if len(names) != 1:
+    if n := sum(row["error"] is not None for row in rows):
+        mention(f"{path}: {n:,} of {len(rows):,} samples failed, and have no score")
+    own = ("item", "model", "repeat", "error")
+    names = {name for row in rows for name in row if name not in own}
+    if len(names) > 1:
         return rows
-    (name,) = names  # the one scorer
-    return [{**row, "score": row.get(name)} for row in rows]
+    scorer = next(iter(names), "")  # none of a log whose samples all failed
+    return [{**row, "score": row.get(scorer), "metric": scorer or None} for row in rows]
 
 
 def _scored(path: Path) -> Iterator[Row]:
+    parts = _header_and_samples(path)
+    header = _object(next(parts), f"The header of {str(path)!r}", "eval")
+    task = _object(header["eval"], f"'eval' in {str(path)!r}", "task", "model")
+    for number, part in enumerate(parts, 1):
+        where = f"Sample {number:,} of {str(path)!r}"
+        sample = _object(part, where, "id", "epoch")
+        error = sample.get("error") or (INVALID if sample.get("invalidation") else None)
+        scores = {} if error else _object(sample.get("scores") or {}, f"'scores' of s{where[1:]}")
+        values = {
+            name: _object(score, f"Score {name!r} of s{where[1:]}", "value")["value"]
+            for name, score in scores.items()
+        }
+        yield dict(_marks_of(values, lambda value: MARKS.get(str(value), value))) | {
+            "item": f"{task['task']}: {sample['id']}",
+            "model": task["model"],
+            "repeat": sample["epoch"],
+            "error": error.get("message", HALTED) if isinstance(error, Mapping) else error,
+        }
+
+
+def _object(value: Any, where: str, *names: str) -> Row:
+    """Return an object that has some names; raises `DataError` for anything else."""
+    if isinstance(value, dict) and all(name in value for name in names):
+        return value
+    has = f" with {', '.join(names)}" if names else ""
+    shown = f"{where} is {json.dumps(value, default=str)[:SHOWN]}: it should be an object{has}."
+    raise DataError(f"{shown} Write the log again with Inspect, or delete the sample.")
+
+
+def _header_and_samples(path: Path) -> Iterator[Any]:
+    if kind_of(path) == "JSON":
+        (whole,) = json_objects(path)
+        yield whole
+        yield from whole.get("samples") or ()
+        return
+    _require_bounded(path)
     with zipfile.ZipFile(path) as log:
 
         def member(name: str) -> Any:
             return parsed(_member(log, name).decode("utf-8"), f"{name!r} in {str(path)!r}")
 
         names = log.namelist()
-        task = member("header.json" if "header.json" in names else "_journal/start.json")["eval"]
-        samples = (
-            member("summaries.json")
-            if "summaries.json" in names
-            else (member(name) for name in names if name.startswith("samples/"))
-        )
-        for sample in samples:
-            halted = sample.get("error") or sample.get("invalidation")
-            scores = {} if halted else sample.get("scores") or {}
-            own = {"item": f"{task['task']}: {sample['id']}", "model": task["model"]}
-            marks = _marks_of({name: score["value"] for name, score in scores.items()})
-            yield own | {"repeat": sample["epoch"]} | dict(marks)
+        yield member("header.json" if "header.json" in names else "_journal/start.json")
+        if "summaries.json" in names:
+            yield from member("summaries.json")
+        else:
+            yield from (member(name) for name in names if name.startswith("samples/"))
 
 
 def plain_log(path: Path) -> Row:
@@ -134,7 +176,8 @@ def plain_log(path: Path) -> Row:
 def _read(path: Path) -> Any:
     require_file(path)
     try:
-        _require_bounded(path)
+        if kind_of(path) != "JSON":
+            _require_bounded(path)
         return _inspect().read_eval_log(str(path), resolve_attachments=True)
     except DataError:
         raise
@@ -201,22 +244,10 @@ def _row(task: Any, sample: Any, *, with_epoch: bool) -> Row:
         "task": task.task,
         "reference": targets[0] if len(targets) == 1 and targets[0] else None,
     }
-    marks = _marks_of({name: score.value for name, score in (sample.scores or {}).items()})
+    marks = _marks_of(
+        {name: score.value for name, score in (sample.scores or {}).items()}, _number
+    )
     return row | {mark: value for mark, value in marks if mark not in row}
-
-
-def _marks_of(values: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-    """Give the mark of each scorer by its name; None where its value is no number.
-
-    >>> dict(_marks_of({"match": "P", "graded": {"style": 4, "why": "dull"}}))
-    {'match': 0.5, 'graded style': 4.0, 'graded why': None}
-    """
-    for scorer, value in values.items():
-        if isinstance(value, Mapping):
-            for name, part in value.items():
-                yield f"{scorer} {name}", _number(part)
-        else:
-            yield scorer, _number(value)
 
 
 def _number(value: object) -> float | None:
@@ -224,6 +255,20 @@ def _number(value: object) -> float | None:
         return MARKS.get(value)
     number = float(value) if isinstance(value, int | float) else math.nan
     return number if math.isfinite(number) else None
+
+
+def _marks_of(values: Mapping[str, Any], read: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
+    """Give the mark of each scorer by its name, as it is read.
+
+    >>> dict(_marks_of({"match": "P", "graded": {"style": 4, "why": "dull"}}, _number))
+    {'match': 0.5, 'graded style': 4.0, 'graded why': None}
+    """
+    for scorer, value in values.items():
+        if isinstance(value, Mapping):
+            for name, part in value.items():
+                yield f"{scorer} {name}", read(part)
+        else:
+            yield scorer, read(value)
 
 
 Plain = Mapping[str, Any]
@@ -329,7 +374,9 @@ def _run(sample: Plain, uncarried: Counter[str]) -> dict[str, Any]:
         steps.append({"kind": "error", "text": error})
     if limit := sample.get("limit"):
         steps.append({"kind": "error", "text": f"Stopped by a limit: {limit['type']}."})
-    marks = dict(_marks_of({name: one["value"] for name, one in (sample["scores"] or {}).items()}))
+    marks = dict(
+        _marks_of({name: one["value"] for name, one in (sample["scores"] or {}).items()}, _number)
+    )
     usage = sample["model_usage"].values()  # US dollars, where every model's price is known
     costs = [float(cost) for one in usage if (cost := one.get("total_cost")) is not None]
     uncarried["events"] += sample.get("events") or 0

@@ -287,12 +287,16 @@ def comparison_tables(report: Row) -> tuple[Table, Table]:
     """Lay out the models and the pairs of a paired comparison, as `rating.paired` gives it."""
     level = f"{100 * report['level']:g}%"
     models = Table(
-        head=("Model", "Items", "Missing", "Mean", f"{level}, by itself"),
+        head=(
+            *("Model", "Scored", "Missing", "Compared"),
+            *(f"Mean {report['metric']}", f"{level}, by itself"),
+        ),
         rows=tuple(
             (
                 one["model"],
                 f"{one['n']:,}",
                 f"{one['missing']:,}",
+                f"{one['compared']:,}",
                 f"{one['mean']:.3f}",
                 "–" if one["lower"] is None else f"{one['lower']:.3f} to {one['upper']:.3f}",
             )

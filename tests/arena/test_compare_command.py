@@ -77,6 +77,34 @@ def test_several_models_are_compared_together(command: Command, tmp_path: Path) 
     assert command("compare", "all.csv", "--models", "y,z").returncode == 3
 
 
+def test_names_with_commas_are_chosen_by_themselves(command: Command, tmp_path: Path) -> None:
+    rows = [f'"{m}",q{n},{n % 2}' for m in ("a, b", "c", "d") for n in range(20)]
+    (tmp_path / "all.csv").write_text("\n".join(["model,item,score", *rows]) + "\n")
+    words = ("compare", "all.csv", "--format", "json", "--models")
+    for given, models in (
+        (("a, b", "--models", "c"), ["a, b", "c"]),
+        (("d, c",), ["d", "c"]),
+        (("a, b", "--models", "d,c"), ["a, b", "d", "c"]),
+    ):
+        report = json.loads(command(*words, *given).stdout)
+        assert [one["model"] for one in report["models"]] == models
+    refused(command(*words, "a, b,c"), "no model 'a'", "Repeat --models")
+
+
+def test_every_mean_has_its_number_of_items_and_its_metric(
+    command: Command, tmp_path: Path
+) -> None:
+    for name, n in (("new", 40), ("old", 20)):
+        rows = [f"q{i},{i % 2}" for i in range(n)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["item,acc", *rows]) + "\n")
+    words = ("compare", "new.csv", "old.csv", "--column", "score=acc")
+    text = command(*words, COLUMNS="140").stdout
+    assert "Model ┃ Scored ┃ Missing ┃ Compared ┃ Mean acc" in text
+    assert "│ new   │     40 │       0 │       20 │    0.500" in text
+    assert "With missing scores as 0, over 40 items, the difference is" in text
+    assert json.loads(command(*words, "--format", "json").stdout)["metric"] == "acc"
+
+
 def test_what_cannot_be_compared_is_said_in_one_line(command: Command, runs: Path) -> None:
     refused(command("compare", "new.csv"), "two models", "'new'")
     refused(command("compare", "new.csv", "none.csv"), "'none.csv'")

@@ -52,6 +52,14 @@ def write_verdicts(folder: Path, *, beyond: int) -> None:
     (folder / "verdicts.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
 
 
+def test_models_with_a_comma_are_named_one_by_one(command: Command, tmp_path: Path) -> None:
+    write(tmp_path)
+    votes = tmp_path / "votes.csv"
+    votes.write_text(votes.read_text().replace("m0", '"m, 0"'))
+    words = ("race", "votes.csv", "--format", "json", "--between", "m, 0", "--between", "m1")
+    assert json.loads(command(*words).stdout)["between"] == ["m, 0", "m1"]
+
+
 def test_the_json_has_the_keys_that_programs_read(command: Command, tmp_path: Path) -> None:
     write(tmp_path)
     report = json.loads(command(*ASKED, "--format", "json").stdout)

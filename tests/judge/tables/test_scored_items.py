@@ -25,7 +25,9 @@ def lines(path: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
-def lm_eval(folder: Path, model: str, right: Sequence[float], **more: Any) -> Path:
+def lm_eval(
+    folder: Path, model: str, right: Sequence[float], task: str = "sums", /, **more: Any
+) -> Path:
     """A file of samples as `lm_eval --log_samples` writes it, so far as it is read."""
     rows = [
         {
@@ -43,7 +45,7 @@ def lm_eval(folder: Path, model: str, right: Sequence[float], **more: Any) -> Pa
         }
         for n, one in enumerate(right)
     ]
-    return lines(folder / model / "samples_sums_2026-11-25T12-00-00.123456.jsonl", rows)
+    return lines(folder / model / f"samples_{task}_2026-11-25T12-00-00.123456.jsonl", rows)
 
 
 def sample_of_eee(model: str, n: int, score: float, **more: Any) -> Row:
@@ -63,21 +65,32 @@ def sample_of_eee(model: str, n: int, score: float, **more: Any) -> Row:
 
 
 def log(
-    path: Path, model: str, values: Sequence[object], *, member: str = "summaries.json"
+    path: Path,
+    model: str,
+    values: Sequence[object],
+    *,
+    member: str = "summaries.json",
+    task: str = "sums",
+    scorer: str = "match",
 ) -> Path:
-    """A log as Inspect writes it, packed by deflate: a value None is a sample with an error."""
+    """A log as Inspect writes it, packed by deflate or in JSON; of a value None with an error."""
     samples = [
         {
             "id": n // 2,
             "epoch": n % 2 + 1,
             "input": "Q",
             "target": "4",
-            "scores": {} if value is None else {"match": {"value": value, "answer": "4"}},
-            **({"error": "out of time"} if value is None else {}),
+            "scores": {} if value is None else {scorer: {"value": value, "answer": "4"}},
+            **({"error": {"message": "out of time"}} if value is None else {}),
         }
         for n, value in enumerate(values)
     ]
-    spec = {"task": "sums", "model": model, "created": "2026-11-25T12:00:00+00:00"}
+    spec = {"task": task, "model": model, "created": "2026-11-25T12:00:00+00:00"}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".json":
+        whole = {"version": 2, "status": "success", "eval": spec, "plan": {}, "samples": samples}
+        path.write_text(json.dumps(whole, indent=2))
+        return path
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("header.json", json.dumps({"version": 2, "eval": spec, "plan": {}}))
         if member == "summaries.json":
@@ -112,10 +125,8 @@ def test_a_folder_of_lm_eval_holds_results_beside_the_samples(tmp_path: Path) ->
 
 def test_items_of_other_texts_under_one_number_are_said(tmp_path: Path) -> None:
     paths = [lm_eval(tmp_path, "new", [1, 0]), lm_eval(tmp_path, "old", [1, 0], doc_hash="x")]
-    words: list[str] = []
-    with noticing(words.append):
-        read_scored_items(paths)
-    assert any("2 items, such as 'sums: 0', have other texts" in text for text in words)
+    (text,) = read_scored_items(paths).warnings
+    assert text.startswith("2 items, such as 'sums: 0', have other texts")
 
 
 def test_several_metrics_and_filters_are_to_be_chosen(tmp_path: Path) -> None:
@@ -237,15 +248,137 @@ def test_two_runs_of_one_model_are_named_by_their_files(tmp_path: Path) -> None:
     assert table(data) == {f"lab/x ({name})": right for name, right in RIGHT.items()}
 
 
-def test_files_on_other_items_are_parts_of_one_run(tmp_path: Path) -> None:
-    one = lm_eval(tmp_path, "new", [1, 0])
-    other = one.with_name("samples_words_2026-11-25T12-00-00.123456.jsonl")
-    other.write_text(one.read_text())
-    data = read_scored_items([one, other])
-    assert (data.models, data.items) == (
-        ("new",),
-        ("sums: 0", "sums: 1", "words: 0", "words: 1"),
+def test_two_runs_of_one_model_over_several_tasks_are_two_folders(tmp_path: Path) -> None:
+    for name, right in RIGHT.items():
+        for task in ("sums", "words"):
+            lm_eval(tmp_path / "lm" / name, "lab__x", right, task)
+            for ending in ("eval", "json"):
+                path = tmp_path / ending / name / f"2026-11-25T12-00-00-00-00_{task}_x.{ending}"
+                log(path, "lab/x", right, task=task)
+            rows = [
+                sample_of_eee("lab/x", n, s, evaluation_name=task) for n, s in enumerate(right)
+            ]
+            lines(tmp_path / "eee" / name / "lab/x" / f"{task}_samples.jsonl", rows)
+    for kind in ("lm", "eval", "json", "eee"):
+        folders = [tmp_path / kind / name for name in RIGHT]
+        data = read_scored_items(folders)
+        assert len(data.items) == (4 if kind in ("eval", "json") else 8)
+        assert {item.split(": ")[0] for item in data.items} == {"sums", "words"}
+        assert [name.split()[1] for name in data.models] == ["(new)", "(old)"]
+        within = [path for path in sorted((tmp_path / kind).glob("**/*.*")) if path.is_file()]
+        assert np.array_equal(read_scored_items(within).mean, data.mean)
+        assert np.array_equal(read_scored_items([tmp_path / kind]).mean, data.mean)
+
+
+def test_an_item_twice_in_a_folder_of_several_is_refused(tmp_path: Path) -> None:
+    path = lm_eval(tmp_path / "a", "x", [1, 0])
+    path.with_name(path.name.replace("-25T", "-26T")).write_text(
+        path.read_text().replace("1", "0")
     )
+    other = lm_eval(tmp_path / "b", "x", [1, 0])
+    with pytest.raises(DataError, match=r"a' scores 'sums: 0' of 'x' twice, .*-25T.*-26T"):
+        read_scored_items([tmp_path / "a", other])
+    assert len(read_scored_items([tmp_path / "a"]).models) == 2
+
+
+def test_files_of_one_model_on_other_items_show_an_item_of_each(tmp_path: Path) -> None:
+    paths = [lm_eval(tmp_path, "x", [1, 0], task) for task in ("sums", "words")]
+    for sources in (paths, [lm_eval(tmp_path / at, "x", [1, 0], at) for at in ("a", "b")]):
+        with pytest.raises(
+            DataError, match=r"No item .* has '(sums|a): 0', .* has '(words|b): 0'"
+        ):
+            compare(*sources)
+
+
+def test_scores_of_different_metrics_are_refused(tmp_path: Path) -> None:
+    both = {"metrics": ["acc", "bleu"], "acc": 1.0, "bleu": 30.0}
+    runs = [lm_eval(tmp_path, m, [1, 0], metrics=[m], **{m: 0.5}) for m in ("acc", "bleu")]
+    with pytest.raises(DataError, match=r"'sums: 0' by acc, .* by bleu: .*--column score=NAME"):
+        read_scored_items(runs)
+    runs[1] = lm_eval(tmp_path, "both", [1, 0], **both)
+    html = compare(*runs, columns=[("score", "acc")])._repr_html_()
+    assert "difference in acc" in html
+    by_filter = [lm_eval(tmp_path, name, [1, 0], filter=name) for name in ("strict", "none")]
+    with pytest.raises(DataError, match=r"by exact_match \(strict\), .* by exact_match"):
+        read_scored_items(by_filter)
+    scorers = [log(tmp_path / f"{m}.eval", m, ["C", "I"], scorer=m) for m in ("match", "includes")]
+    assert read_scored_items(scorers[:1]).metric == "match"
+    with pytest.raises(DataError, match=r"by match, .* by includes"):
+        read_scored_items(scorers)
+    path = tmp_path / "long.csv"
+    path.write_text("item,score,metric\nq1,1,acc\nq1,30,bleu\n")
+    with pytest.raises(DataError, match="metric 'acc' and 'bleu': choose one"):
+        read_scored_items([path])
+
+
+def test_a_metric_is_chosen_for_each_task_of_a_run(tmp_path: Path) -> None:
+    more = {"metrics": ["acc", "acc_norm"], "acc": 1.0, "acc_norm": 0.5}
+    for name in RIGHT:
+        lm_eval(tmp_path / name, "x", [1, 0], "sums")
+        lm_eval(tmp_path / name, "x", [1, 0], "words", **more)
+    folders = [tmp_path / name for name in RIGHT]
+    columns = [("score", "acc_norm"), ("score", "exact_match")]
+    data = read_scored_items(folders, columns=columns)
+    assert (data.metric, data.mean[:, 0].tolist()) == ("exact_match, acc_norm", [1, 0, 0.5, 0.5])
+    copies, mixed = data.warnings
+    assert copies.endswith(", and 1 more.")
+    assert mixed == "Means are over items of 2 metrics: exact_match, acc_norm."
+
+
+@pytest.mark.parametrize("ending", ["eval", "json"])
+def test_marks_that_are_no_numbers_and_failed_samples_are_said(
+    tmp_path: Path, ending: str
+) -> None:
+    other = log(tmp_path / "old.eval", "old", ["C", "I"] * 4)
+    path = tmp_path / f"new.{ending}"
+    log(path, "new", ["C", "yes", "A", "I"])
+    with pytest.raises(DataError, match=r"Row 3 .*new.* has score 'A': .*C, P, I and N; --column"):
+        compare(path, other)
+    log(path, "new", [None] * 8)
+    with pytest.raises(
+        DataError, match=r"new.* has no score of 'new': 8 samples failed, .*'out of"
+    ):
+        compare(path, other)
+    log(path, "new", [None, None, *["C", "0.5"] * 3])
+    words: list[str] = []
+    with noticing(words.append):
+        models = compare(path, other).models
+    assert [(one.n, one.missing, one.compared, one.mean) for one in models] == [
+        (3, 1, 3, 0.75),
+        (4, 0, 3, 0.5),
+    ]
+    assert any("2 of 8 samples failed" in text for text in words)
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        (None, "Sample 1 of .*a.eval' is null: .* with id, epoch. Write the log again"),
+        ({"id": 1, "epoch": 1, "scores": {"match": 1}}, "Score 'match' of sample 1 of .* is 1"),
+        ({"id": 1, "epoch": 1, "scores": [2]}, "'scores' of .* is \\[2\\]"),
+    ],
+)
+def test_a_sample_that_is_none_is_quoted(tmp_path: Path, sample: object, words: str) -> None:
+    path = tmp_path / "a.eval"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("header.json", json.dumps({"eval": {"task": "t", "model": "m"}}))
+        packed.writestr("summaries.json", json.dumps([sample]))
+    with pytest.raises(DataError, match=words):
+        read_scored_items([path])
+
+
+def test_a_file_that_is_given_twice_is_refused_and_a_copy_is_said(tmp_path: Path) -> None:
+    path, link = tmp_path / "a.csv", tmp_path / "b.csv"
+    path.write_text("item,score\n" + "".join(f"q{n},1\n" for n in range(9)))
+    link.symlink_to(path)
+    with pytest.raises(DataError, match=r"a\.csv' is given twice: name each file once"):
+        compare(path, str(path))
+    with pytest.raises(DataError, match=r"b\.csv' is given twice, also as .*a\.csv'"):
+        compare(path, link)
+    link.unlink()
+    link.write_bytes(path.read_bytes())
+    (text,) = compare(path, link).warnings
+    assert text == f"Files have the same content: {str(path)!r} and {str(link)!r}."
 
 
 @pytest.mark.parametrize(
