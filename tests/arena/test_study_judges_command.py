@@ -145,7 +145,7 @@ def add(folder: Path, judge: str, **other: str) -> None:
     ("cells", "why", "unparsed"),
     [
         ({"winner": ""}, "no verdict could be read: 240 of 240", 1.0),
-        ({"prompt_id": "else"}, "no parsed verdict is on an item with votes: 0 of 12", 0.0),
+        ({"prompt_id": "else"}, "no parsed verdict is on an item with votes: 0 of 216", 0.1),
     ],
 )
 def test_a_judge_without_figures_is_the_last_row_and_the_others_are_ranked(
