@@ -696,7 +696,7 @@ def _about(study: Study) -> dict[str, str]:
         "Votes": f"{plural(votes.n, 'vote')}{voters}",
         "Items": f"{plural(len(items), 'item')} of {plural(n_prompts, 'prompt')}",
         "Models": f"{len(study.data.items.models):,}",
-        "Judges": joined([judge.name for judge in (*study.judges, *study.useless)]),
+        "Judges": joined([row["judge"] for row in leaderboard(study)]),
     }
 
 

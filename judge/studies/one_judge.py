@@ -903,14 +903,25 @@ def study_judges(
     boards = next((judge.boards for judge in judges if judge.boards is not None), None)
     together = side_by_side(data, options, None if boards is None else boards[0])
     against = together if len(judges) + len(useless) > 1 else None
-    read = votes, verdicts, options, data
-    found = judges, contests, against, together.parts, outputs, texts
-    return Study(*read, *found, useless=useless)
+    return Study(
+        votes,
+        verdicts,
+        options,
+        data,
+        judges,
+        contests,
+        against,
+        together.parts,
+        outputs,
+        texts,
+        useless=useless,
+    )
 
 
 def _useful(data: StudyData) -> tuple[StudyData, tuple[JudgeVerdicts, ...]]:
     """Part judges with a parsed verdict on an item with votes from others; raises `DataError`."""
-    useful, useless = [], []
+    useful: list[JudgeVerdicts] = []
+    useless: list[JudgeVerdicts] = []
     for judge in data.judges:
         there = np.isin(judge.verdicts.item, data.people.item).any()
         (useful if there else useless).append(judge)
