@@ -75,15 +75,10 @@ class JudgeVerdicts:
     seconds: float | None = None
 
     @property
-    def n_asked(self) -> int:
-        """Verdicts, whether they were read or not."""
-        return self.n_unread + self.verdicts.n
-
-    @property
     def useless(self) -> str:
         """Why it has no figures, if it has no parsed verdict on an item with votes."""
         if not self.verdicts.n:
-            return f"no verdict could be read: {self.n_unread:,} of {self.n_asked:,}"
+            return f"no verdict could be read: {self.n_unread:,} of {self.n_unread:,}"
         return f"no parsed verdict is on an item with votes: 0 of {self.verdicts.n:,}"
 
 

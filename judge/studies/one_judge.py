@@ -865,7 +865,11 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
         rows.append(
             dict.fromkeys(rows[0])
             | {name: None if x is None else THOUSAND * x for name, x in costs.items()}
-            | {"judge": one.name, "unparsed": one.n_unread / one.n_asked, "items": 0}
+            | {
+                "judge": one.name,
+                "unparsed": one.n_unread / (one.n_unread + one.verdicts.n),
+                "items": 0,
+            }
             | {"why": one.useless}
         )
     return rows
