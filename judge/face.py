@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ from judge.methods import FileMethod, margined
 from judge.report.run import rows_and_report
 from judge.report.studies import judge_rows, write_report
 from judge.runs import Progress, at_work, judge_all
-from judge.studies.estimates import percent_of
+from judge.studies.estimates import NONE, percent_of
 from judge.studies.one_judge import Study, by_agreement, study_judges
 from judge.studies.options import StudyOptions
 from judge.tables import cases as tables
@@ -199,7 +200,8 @@ class StudyOfJudges(Tabular):
             )
             for one in by_agreement(self.study.judges)
         )
-        return as_html(head, rows, foremost(self.warnings))
+        without = ((one.name, one.useless, NONE, NONE, "0") for one in self.study.useless)
+        return as_html(head, chain(rows, without), foremost(self.warnings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, as ``arena study judge --format json`` prints them."""

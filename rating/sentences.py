@@ -77,6 +77,31 @@ def foremost(warnings: Iterable[str], most: int = MOST_WARNINGS) -> list[str]:
     return [*texts[:most], more]
 
 
+def concerning(texts: Mapping[str, Iterable[str]], *, of_all: bool) -> list[str]:
+    """Give each text once, after the first three names that it concerns.
+
+    Parameters
+    ----------
+    of_all : bool
+        Whether names precede a text that concerns all of several names, too.
+
+    Examples
+    --------
+    >>> concerning({"owl": ["Few.", "Late."], "crow": ["Few."]}, of_all=False)
+    ['Few.', 'owl: Late.']
+    """
+    names: dict[str, list[str]] = {}
+    for name, own in texts.items():
+        for text in dict.fromkeys(own):
+            names.setdefault(text, []).append(name)
+    return [
+        text
+        if len(of) == len(texts) and (not of_all or len(of) == 1)
+        else f"{', '.join(of[:3])}{f' and {len(of) - 3} more' if len(of) > 3 else ''}: {text}"
+        for text, of in names.items()
+    ]
+
+
 def _in_english(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: in_digits(x) if type(x) in (int, float) else x for name, x in values.items()}
 

@@ -33,7 +33,7 @@ from arena.commands.judge_work import (
 from arena.errors import EndpointError
 from arena.terminal import announced, say, stop, write_json
 from rating.errors import DataError
-from rating.sentences import foremost
+from rating.sentences import concerning, foremost
 from rating.tables.files import ENTRY, in_mb, replacing, require_file
 
 if TYPE_CHECKING:
@@ -602,9 +602,9 @@ def _jury(work: Work) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         "spent_usd": sum(known) if known else None,
         "stopped": stopped and stopped["stopped"],
         "why": stopped["why"] if stopped else "",
-        "warnings": [
-            f"{name}: {text}" for name, one in reports.items() for text in one["warnings"]
-        ],
+        "warnings": concerning(
+            {name: one["warnings"] for name, one in reports.items()}, of_all=True
+        ),
     }
 
 

@@ -368,6 +368,9 @@ EFFECTS = {
 
 PEOPLE = "Two people"
 
+MOST_LEADS = 15
+"""Pairs of judges that a table lists."""
+
 CEILING = "Best possible judge"
 
 
@@ -663,7 +666,7 @@ def lead_table(against: SideBySide) -> Table:
             f"{lead.items:,}",
             _dollars(lead.usd_per_point),
         )
-        for lead in against.leads
+        for lead in (against.leads if len(against.leads) <= MOST_LEADS else against.of_best)
     }
     return Table.of(
         ("Agreement with people", "Ties excluded", "With ties", "Items", "Price per point"),
@@ -672,7 +675,8 @@ def lead_table(against: SideBySide) -> Table:
             "Percentage points, on the items for which both have a verdict; intervals resample "
             "the same prompts and people for both. Price per point: dollars more per thousand "
             "items when changing from the worse judge to the better, if the difference is "
-            "significant (at a joint level over all pairs)."
+            "significant (at a joint level over all pairs). Of more than six judges: the pairs "
+            "with one that leads the others by most; the JSON has all pairs."
         ),
     )
 

@@ -6,9 +6,10 @@ The parts of a report on boards, ratings with a judge's help, and what to vote o
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,7 @@ from judge.report.page import (
     write_forms,
 )
 from judge.report.plots import Mark, scatter, spanning
-from judge.studies.alignment import LIST_TERM
 from judge.studies.alternative import ASSUMPTION
-from judge.studies.biases import LENGTH, SELF
 from judge.studies.boards import FEWEST_ITEMS, KINDS, NOISE_FREED, from_influence
 from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.estimates import (
@@ -55,7 +54,7 @@ from judge.studies.estimates import (
     points_of,
 )
 from judge.studies.gates import MIN_CASES, MIN_PROMPTS, RATERS, Verdict
-from judge.studies.one_judge import JudgeStudy, Study, by_agreement, leaderboard
+from judge.studies.one_judge import JudgeStudy, Study, leaderboard
 from judge.studies.plan import Plan
 from judge.studies.powered import PoweredRatings
 from judge.studies.rows import RowTexts, read_texts
@@ -446,19 +445,42 @@ def write_judges(study: Study, folder: Path, made: date) -> Path:
 
 
 def judge_rows(study: Study) -> list[dict[str, Any]]:
-    """List the figures of the leaderboard, with their intervals, a row per judge and figure."""
-    return [
-        {"judge": row["judge"], "figure": name} | (value if isinstance(value, dict) else nothing)
+    """List the figures of the leaderboard, a row per judge, or pair of judges, and figure."""
+    against = {} if study.against is None else study.against.to_dict()
+    figures = [
+        ((row["judge"], None), name, value)
         for row in leaderboard(study)
         for name, value in row.items()
-        if name not in ("judge", "verdict", "own_model")
-        for nothing in [{"value": value, "lower": None, "upper": None, "n": None}]
+        if name != "judge"
     ]
+    figures += [
+        ((pair["first"], pair["second"]), f"difference.{name}", value)
+        for pair in against.get("pairs", ())
+        for name, value in pair.items()
+        if name not in ("first", "second")
+    ]
+    figures += [
+        ((judge, None), "usd_per_point_above_coin", costs["usd_per_point_above_coin"])
+        for judge, costs in against.get("costs", {}).items()
+    ]
+    rows = []
+    for (judge, other), name, value in figures:
+        of = dict.fromkeys(("value", "lower", "upper", "n", "text"))
+        if isinstance(value, dict):
+            of |= value
+        else:
+            of |= {"text": value} if isinstance(value, str) else {"value": value}
+        rows.append({"judge": judge, "against": other, "figure": name} | of)
+    return rows
 
 
 def leaderboard_json(study: Study) -> dict[str, Any]:
     """Give the plain values that ``arena study judges`` writes; what is not known is null."""
-    return {"judges": leaderboard(study), "warnings": list(study.warnings)}
+    return {
+        "judges": leaderboard(study),
+        "against_each_other": study.against and study.against.to_dict(),
+        "warnings": list(study.warnings),
+    }
 
 
 def judges_page(study: Study, made: date) -> Page:
@@ -483,67 +505,71 @@ def judges_page(study: Study, made: date) -> Page:
 
 def _leaderboard_tables(study: Study) -> Iterator[Table]:
     """Give a row per judge, best first: agreement with people, then habits, noise and costs."""
-    judges = by_agreement(study.judges)
-    most = max(judges, key=lambda judge: judge.n_items)
-    people = most.agreement.people.without_ties, most.agreement.people.with_ties
-    tau = [None if one.compared is None else one.compared.figures["kendall"] for one in judges]
-    rows: dict[str, tuple[str, ...]] = {
-        judge.name: (
-            percent_of(judge.agreement.judge.without_ties),
-            percent_of(judge.agreement.judge.with_ties),
-            number_of(judge.agreement.kappa),
-            NONE if order is None else number_of(order),
-        )
-        for judge, order in zip(judges, tau, strict=True)
-    }
-    rows[PEOPLE] = (*map(percent_of, people), number_of(most.agreement.people_kappa), NONE)
-    yield Table.of(
-        ("Agreement with people", "Ties excluded", "With ties", "Kappa", "Kendall"),
-        rows,
+    rows = leaderboard(study)
+    most = max(rows, key=lambda row: row["items"])
+
+    def cell(row: Mapping[str, Any], name: str, write: Callable[..., str]) -> str:
+        value = row[name]
+        known = Estimate(**value) if isinstance(value, dict) else value
+        return NONE if value is None else write(known)
+
+    agreed = (("agreement", percent_of), ("agreement_with_ties", percent_of), ("kappa", number_of))
+    yield Table(
+        ("Agreement with people", "Ties excluded", "With ties", "Kappa", "Kendall", "Items"),
+        (
+            *(
+                (
+                    row["judge"],
+                    *(cell(row, *one) for one in (*agreed, ("kendall", number_of))),
+                    f"{row['items']:,}",
+                )
+                for row in rows
+            ),
+            (
+                PEOPLE,
+                *(cell(most, f"human_{name}", write) for name, write in agreed),
+                NONE,
+                f"{most['items']:,}",
+            ),
+        ),
         note=(
             f"Intervals ({100 * study.options.level:g}%) resample prompts and, if votes name "
             "their voters, people. Agreement with a person, in percent: if both prefer a side, "
             "and with a tie as a third answer. Kendall: rank correlation of the models' ratings "
-            "by the judge with those by people. Two people: on the items of the judge with the "
-            "most items. Judges with other items are compared on shared items only, under "
-            "Comparison of judges."
+            "by the judge with those by people. Items: with a vote and a verdict. Two people: on "
+            "the items of the judge with the most items. Judges with other items are compared on "
+            "shared items only, under Comparison of judges."
         ),
     )
-    habits: dict[str, list[str]] = {
-        "Can replace people": [judge.first_answer.verdict for judge in judges],
-        "Same in both orders": [
-            NONE if one.swaps is None else percent_of(one.swaps["consistent"]) for one in judges
-        ],
-        **{
-            title: [
-                percent_of(one.preferred[term][1]) if term in one.preferred else NONE
-                for one in judges
-            ]
-            for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LIST_TERM))
-        },
-        "Rerun variance": [number_of(one.rerun_variance, 3) for one in judges],
-        "Own model, points": [
-            NONE if one.biases is None else points_of(one.biases.effects[SELF].difference)
-            for one in judges
-        ],
-        "Unparsed": [percent(one.n_unread / (one.n_unread + one.n_verdicts)) for one in judges],
-        "$ per 1,000": [NONE if one.cost is None else f"{one.cost:,.3g}" for one in judges],
-        "Seconds per 1,000": [
-            NONE if one.seconds is None else f"{one.seconds:,.0f}" for one in judges
-        ],
+    habits: dict[str, tuple[str, Callable[..., str]]] = {
+        "Can replace people": ("verdict", str),
+        "Same in both orders": ("consistency", percent_of),
+        "Prefers longer": ("prefers_longer", percent_of),
+        "Prefers lists": ("prefers_lists", percent_of),
+        "Rerun variance": ("rerun_variance", partial(number_of, digits=3)),
+        "Own model, points": ("own_model_bias", points_of),
+        "Unparsed": ("unparsed", percent),
+        "$ per 1,000": ("usd_per_thousand", "{:,.3g}".format),
+        "Seconds per 1,000": ("seconds_per_thousand", "{:,.0f}".format),
     }
-    known = {title: cells for title, cells in habits.items() if {*cells} != {NONE}}
+    known = {
+        title: one for title, one in habits.items() if any(row[one[0]] is not None for row in rows)
+    }
     by_people = {
-        title: percent_of(most.preferred[term][0])
-        for title, term in (("Prefers longer", LENGTH), ("Prefers lists", LIST_TERM))
+        title: cell(most, name, percent_of)
+        for title, name in (
+            ("Prefers longer", "people_prefer_longer"),
+            ("Prefers lists", "people_prefer_lists"),
+        )
         if title in known
     }
     yield Table(
         ("Judge", *known),
         (
             *(
-                (judge.name, *(cells[place] for cells in known.values()))
-                for place, judge in enumerate(judges)
+                (row["judge"], row["why"] or cells[0], *cells[1:])
+                for row in rows
+                for cells in [[cell(row, *one) for one in known.values()]]
             ),
             *([(PEOPLE, *(by_people.get(title, NONE) for title in known))] if by_people else []),
         ),
@@ -670,7 +696,7 @@ def _about(study: Study) -> dict[str, str]:
         "Votes": f"{plural(votes.n, 'vote')}{voters}",
         "Items": f"{plural(len(items), 'item')} of {plural(n_prompts, 'prompt')}",
         "Models": f"{len(study.data.items.models):,}",
-        "Judges": joined([judge.name for judge in study.judges]),
+        "Judges": joined([row["judge"] for row in leaderboard(study)]),
     }
 
 

@@ -15,6 +15,7 @@ from judge.case import Order
 from judge.studies.alignment import LIST_TERM, REFUSAL, Aligned, align, merged
 from judge.studies.estimates import by_rater
 from judge.studies.rows import COST, ITEM, LATENCY, Items, Labels, Rows, Source, read_rows
+from rating.counting import spelling
 from rating.errors import DataError
 from rating.outcome import of_sides
 from rating.tables.coding import Coded
@@ -32,6 +33,10 @@ NO_ORDER = (
 _AGAIN = (
     "{n:,} votes are by people who already voted on the same item: people are compared "
     "with others only. Votes on several criteria need one study each (--where)."
+)
+_TWINS = (
+    "Judges whose names differ only in case, spaces or characters that look alike are counted "
+    "separately:"
 )
 FEATURES = ("length", "format", REFUSAL, LIST_TERM)
 PAIR = "pair"
@@ -68,6 +73,13 @@ class JudgeVerdicts:
     methods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cost: float | None = None
     seconds: float | None = None
+
+    @property
+    def useless(self) -> str:
+        """Why it has no figures, if it has no parsed verdict on an item with votes."""
+        if not self.verdicts.n:
+            return f"no verdict could be read: {self.n_unread:,} of {self.n_unread:,}"
+        return f"no parsed verdict is on an item with votes: 0 of {self.verdicts.n:,}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +167,9 @@ def study_data(aligned: Aligned) -> StudyData:
     if again := people.n - len(by_rater(items, people)[0]):
         warnings.append(_AGAIN.format(n=again))
     judges = tuple(_judges(given, item[1], flipped[1], first))
+    spellings = Counter(spelling(judge.name) for judge in judges)
+    if twins := [f"{one.name!a}" for one in judges if spellings[spelling(one.name)] > 1]:
+        warnings.append(f"{_TWINS} {', '.join(twins)}.")
     return StudyData(
         items=items,
         people=people,

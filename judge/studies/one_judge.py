@@ -80,6 +80,7 @@ from judge.studies.rows import Items, Labels, Source
 from judge.tables.cases import read_outputs, read_prompts
 from rating.errors import DataError, NotIdentifiedError, RatingError
 from rating.leave_out import influence_factor, quantile
+from rating.sentences import concerning
 from rating.typing import Bools, Floats
 from rating.variants import to_points
 
@@ -267,16 +268,10 @@ class JudgeStudy:
 def study_judge(
     data: StudyData, judge: JudgeVerdicts, options: StudyOptions, tell: Tell
 ) -> JudgeStudy:
-    """Study one judge; raises `DataError` if it read no item that people voted on."""
+    """Study one judge that has a parsed verdict on an item that people voted on."""
     items, people, verdicts = data.items, data.people, judge.verdicts
     shared = shared_by(data, judge)
     own, cast = shared.judges[0], shared.people
-    if not shared.items.n:
-        msg = (
-            f"The judge {judge.name!r} has no parsed verdict on an item that people voted on: "
-            "exclude its verdicts, or name the votes on them."
-        )
-        raise DataError(msg)
     warnings = [*data.warnings, *_few(shared.items.n_prompts, judge), *_few_people(data)]
     tell("agreement")
     agreed = agreement(shared.items, cast, own.verdicts, options)
@@ -570,12 +565,18 @@ class SideBySide:
 
         Of more than `MOST_SPOKEN` judges, of the pairs with the one that agrees most.
         """
-        leads = self.leads
-        if len(self.costs) > MOST_SPOKEN:
-            agreed = self.parts[0].agreement
-            best = max(agreed, key=lambda name: agreed[name].value or 0.0)
-            leads = tuple(lead for lead in leads if best in (lead.first, lead.second))
+        leads = self.leads if len(self.costs) <= MOST_SPOKEN else self.of_best
         return tuple(map(_sentence, leads))
+
+    @property
+    def of_best(self) -> tuple[_Lead, ...]:
+        """The pairs with the judge that leads the others by most, on what it shares with each."""
+        ahead = dict.fromkeys(self.costs, 0.0)
+        for lead in self.leads:
+            ahead[lead.first] += lead.without_ties.value or 0.0
+            ahead[lead.second] -= lead.without_ties.value or 0.0
+        best = max(ahead, key=ahead.__getitem__)
+        return tuple(lead for lead in self.leads if best in (lead.first, lead.second))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -768,6 +769,8 @@ class Study:
         Texts of prompts, by name; empty where not at hand.
     licence : Licence or None
         Where the one judge may replace people; None where that was not asked for.
+    useless : tuple of JudgeVerdicts
+        Of judges without a parsed verdict on an item with votes: in no figure.
     """
 
     votes: Source
@@ -781,18 +784,14 @@ class Study:
     outputs: Outputs | None
     texts: Mapping[str, str]
     licence: Licence | None = None
+    useless: tuple[JudgeVerdicts, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to keep in mind, each once."""
         every = {judge.name: [*judge.warnings, *judge.missing()] for judge in self.judges}
-        common = set.intersection(*map(set, every.values()))
-        warnings = (
-            text if text in common else f"{name}: {text}"
-            for name, texts in every.items()
-            for text in texts
-        )
-        return tuple(dict.fromkeys(warnings))
+        without = [f"{judge.name}: {judge.useless}." for judge in self.useless]
+        return (*without, *concerning(every, of_all=False))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: of the one judge, or of several by name."""
@@ -810,7 +809,12 @@ class Study:
 def by_agreement(judges: Iterable[JudgeStudy]) -> list[JudgeStudy]:
     """Order judges by agreement with people, ties excluded, best first; unknown ones last."""
     return sorted(
-        judges, key=lambda one: (-(one.agreement.judge.without_ties.value or 0.0), one.name)
+        judges,
+        key=lambda one: (
+            one.agreement.judge.without_ties.value is None,
+            -(one.agreement.judge.without_ties.value or 0.0),
+            one.name,
+        ),
     )
 
 
@@ -818,7 +822,8 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
     """Give plain values of each judge, by agreement with people, best first.
 
     Shares and coefficients are estimates with ``value``, ``lower``, ``upper`` and ``n``, null
-    where they are not estimated; dollars and seconds are per thousand items.
+    where they are not estimated; dollars and seconds are per thousand items. Last come judges
+    without figures, with the reason (``why``).
     """
     rows = []
     for judge in by_agreement(study.judges):
@@ -830,6 +835,7 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
             "human_agreement": agreed.people.without_ties,
             "human_agreement_with_ties": agreed.people.with_ties,
             "kappa": agreed.kappa,
+            "human_kappa": agreed.people_kappa,
             "kendall": None if compared is None else compared.figures["kendall"],
             "consistency": None if judge.swaps is None else judge.swaps["consistent"],
             **{
@@ -851,7 +857,20 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
                 "usd_per_thousand": judge.cost,
                 "seconds_per_thousand": judge.seconds,
                 "items": judge.n_items,
+                "why": None,
             }
+        )
+    for one in study.useless:
+        costs = {"usd_per_thousand": one.cost, "seconds_per_thousand": one.seconds}
+        rows.append(
+            dict.fromkeys(rows[0])
+            | {name: None if x is None else THOUSAND * x for name, x in costs.items()}
+            | {
+                "judge": one.name,
+                "unparsed": one.n_unread / (one.n_unread + one.verdicts.n),
+                "items": 0,
+            }
+            | {"why": one.useless}
         )
     return rows
 
@@ -869,10 +888,11 @@ def study_judges(
     Raises
     ------
     DataError
-        If a source cannot be read, the two have nothing in common, or an option does not fit.
+        If a source cannot be read, no judge has a parsed verdict on an item that people voted on,
+        or an option does not fit.
     """
     progress(0, 0, ", reading")
-    data = read_study(votes, verdicts, voters=options.voters, by=options.by)
+    data, useless = _useful(read_study(votes, verdicts, voters=options.voters, by=options.by))
     outputs = None
     if options.outputs is not None:
         outputs = Outputs(read_outputs(options.outputs, data.items.models, data.prompts))
@@ -886,8 +906,41 @@ def study_judges(
     }
     boards = next((judge.boards for judge in judges if judge.boards is not None), None)
     together = side_by_side(data, options, None if boards is None else boards[0])
-    against, parts = together if len(judges) > 1 else None, together.parts
-    return Study(votes, verdicts, options, data, judges, contests, against, parts, outputs, texts)
+    against = together if len(judges) + len(useless) > 1 else None
+    return Study(
+        votes,
+        verdicts,
+        options,
+        data,
+        judges,
+        contests,
+        against,
+        together.parts,
+        outputs,
+        texts,
+        useless=useless,
+    )
+
+
+def _useful(data: StudyData) -> tuple[StudyData, tuple[JudgeVerdicts, ...]]:
+    """Part judges with a parsed verdict on an item with votes from others; raises `DataError`."""
+    useful: list[JudgeVerdicts] = []
+    useless: list[JudgeVerdicts] = []
+    for judge in data.judges:
+        there = np.isin(judge.verdicts.item, data.people.item).any()
+        (useful if there else useless).append(judge)
+    if not useful:
+        some = "; ".join(f"{one.name!r}: {one.useless}" for one in useless[:MOST_SPOKEN])
+        more = f"; and {len(useless) - MOST_SPOKEN} more" if len(useless) > MOST_SPOKEN else ""
+        raise DataError(
+            f"No judge has a parsed verdict on an item that people voted on ({some}{more})."
+        )
+    names = {judge.name for judge in useful}
+    groups = {
+        value: replace(part, judges=tuple(one for one in part.judges if one.name in names))
+        for value, part in data.groups.items()
+    }
+    return replace(data, judges=tuple(useful), groups=groups), tuple(useless)
 
 
 def _studied(data: StudyData, options: StudyOptions, progress: Progress) -> tuple[JudgeStudy, ...]:

@@ -245,9 +245,8 @@ def _gate_as_markdown(gate: "Gate") -> str:
         ("Rests on", gate.rests_on),
         ("Votes still needed", "not known" if gate.needed is None else f"{gate.needed:,}"),
     ]
-    answer = {True: "Passes", False: "Fails", None: "Cannot tell"}[gate.passes]
     lines = [
-        f"### {answer}: {in_markdown(gate.headline)}",
+        _heading(gate.passes, gate.headline),
         "",
         f"| Gate | {in_markdown(f'{ask.candidate} against {ask.incumbent}')} |",
         "|---|---|",
@@ -257,6 +256,12 @@ def _gate_as_markdown(gate: "Gate") -> str:
         *(f"\n> {in_markdown(text)}" for text in gate.warnings),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _heading(passes: bool | None, text: str) -> str:
+    """Head a comment with the answer, unless the text begins with it."""
+    answer = {True: "Passes", False: "Fails", None: "Inconclusive"}[passes] + ": "
+    return f"### {answer}{in_markdown(text.removeprefix(answer))}"
 
 
 def _gate_as_junit(gate: "Gate") -> str:
@@ -334,8 +339,7 @@ def comparison_text(report: Row, form: str) -> str:
         return as_csv(report["pairs"])
     texts, tables = [*report["sentences"], *report["warnings"]], comparison_tables(report)
     if form == "markdown":
-        answer = {True: "Passes", False: "Fails", None: "Inconclusive"}[report["passes"]]
-        blocks = [f"### {answer}: {in_markdown(texts[0])}", *map(in_markdown, texts[1:])]
+        blocks = [_heading(report["passes"], texts[0]), *map(in_markdown, texts[1:])]
         blocks += [table.markdown().rstrip() for table in tables]
         return "\n\n".join(blocks) + "\n"
     comments = "".join(f"% {in_latex(text)}\n" for text in texts)

@@ -56,6 +56,13 @@ def test_every_format_has_the_same_figures(command: Command, runs: Path) -> None
     assert "| A | B |" in command(*words, "--format", "markdown").stdout
 
 
+def test_a_comment_is_headed_by_the_answer_once(command: Command, tmp_path: Path) -> None:
+    rows = [f"{name},q{n},{n // k % 2}" for name, k in (("x", 1), ("y", 2)) for n in range(40)]
+    (tmp_path / "a.csv").write_text("\n".join(["model,item,score", *rows]) + "\n")
+    text = command("compare", "a.csv", "--format", "markdown").stdout
+    assert text.startswith("### Inconclusive: which of x and y scores higher.\n")
+
+
 def test_names_from_files_do_nothing(command: Command, tmp_path: Path) -> None:
     rows = [f'"{name}",q{n},{n % 2}' for name in ("<b>|$x", "=1+1") for n in range(20)]
     (tmp_path / "a.csv").write_text("\n".join(["model,item,score", *rows]) + "\n")

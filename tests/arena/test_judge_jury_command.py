@@ -141,6 +141,22 @@ def test_where_one_fails_for_good_the_others_decide_and_it_is_counted(
     assert {row["winner"] for row in of(folder, "majority")} == {"model_a"}
 
 
+def test_a_warning_that_concerns_several_judges_is_given_once_with_their_names(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    pairs = (folder / "pairs.jsonl").read_text(encoding="utf-8")
+    (folder / "pairs.jsonl").write_text(
+        pairs.replace('"prompt"', '"reference": "One.", "prompt"'), encoding="utf-8"
+    )
+    server.behaviours["slate"] = Behaviour(text="[[A]]", usage=(7, 11))
+    outcome = report(command(*ASK, "--format", "json"))
+    unused = "The method 'pairwise' does not use the column 'reference' of the cases."
+    assert [text for text in outcome["warnings"] if unused in text] == [
+        f"wren, owl, slate: {unused}"
+    ]
+    assert [text[:7] for text in outcome["warnings"] if "the same answer" in text] == ["slate: "]
+
+
 def test_one_of_two_left_is_no_quorum(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:

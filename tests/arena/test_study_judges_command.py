@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -12,10 +13,11 @@ from tests.command import Command, examples
 
 KEYS = [
     *("judge", "verdict", "agreement", "agreement_with_ties", "human_agreement"),
-    *("human_agreement_with_ties", "kappa", "kendall", "consistency", "people_prefer_longer"),
-    *("prefers_longer", "people_prefer_lists", "prefers_lists", "rerun_variance"),
+    *("human_agreement_with_ties", "kappa", "human_kappa", "kendall", "consistency"),
+    *("people_prefer_longer", "prefers_longer", "people_prefer_lists", "prefers_lists"),
+    "rerun_variance",
     *("own_model_bias", "own_model", "unparsed", "usd_per_thousand", "seconds_per_thousand"),
-    "items",
+    *("items", "why"),
 ]
 MODELS = ("flint", "owl-2", "quartz", "umber")
 SIDES = {1: "model_a", 0: "tie", -1: "model_b"}
@@ -130,6 +132,97 @@ def test_the_board_is_that_of_the_study_of_the_same_judges(arena: Command) -> No
         study["judges"]["owl"]["agreement"]["without_ties"]["rate"]
         == (rows[0]["agreement"]["value"])
     )
+
+
+def add(folder: Path, judge: str, **other: str) -> None:
+    """Add a judge that says what crow says, with other cells."""
+    rows = [row | {"judge": judge} | other for row in of(folder, "crow")]
+    with (folder / "verdicts.csv").open("a", encoding="utf-8", newline="") as file:
+        csv.DictWriter(file, HEAD.split(",")).writerows(rows)
+
+
+@pytest.mark.parametrize(
+    ("cells", "why", "unparsed"),
+    [
+        ({"winner": ""}, "no verdict could be read: 240 of 240", 1.0),
+        ({"prompt_id": "else"}, "no parsed verdict is on an item with votes: 0 of 216", 0.1),
+    ],
+)
+def test_a_judge_without_figures_is_the_last_row_and_the_others_are_ranked(
+    arena: Command, tmp_path: Path, cells: dict[str, str], why: str, unparsed: float
+) -> None:
+    ranked = board(arena)
+    add(tmp_path, "ant", **cells)
+    words = ("votes.csv", "verdicts.csv", "--rounds", "100")
+    result = json.loads(arena("study", "judges", *words, "--format", "json").stdout)
+    *others, last = result["judges"]
+    assert others == ranked
+    known = {"judge": "ant", "unparsed": unparsed, "items": 0, "why": why}
+    assert last == dict.fromkeys(KEYS) | known
+    assert result["warnings"][0] == f"ant: {why}."
+    study = json.loads(arena("study", "judge", *words, "--format", "json").stdout)
+    assert study["leaderboard"] == result["judges"]
+    assert [*study["judges"]] == ["crow", "owl"]
+    shown = arena("study", "judges", *words, COLUMNS="200").stdout
+    assert shown.index("crow") < shown.index("ant") < shown.index("Two people")
+    assert why.split(":")[0][:20] in shown
+
+
+def test_where_no_judge_has_a_verdict_the_error_says_so(arena: Command, tmp_path: Path) -> None:
+    file = tmp_path / "verdicts.csv"
+    add(tmp_path, "ant", winner="")
+    rows = [",".join(row.values()) for row in of(tmp_path, "ant")]
+    file.write_text("\n".join([HEAD, *(row.replace("\n", " ") for row in rows)]))
+    result = arena("study", "judges", "votes.csv", "verdicts.csv")
+    assert result.returncode == 2
+    assert "No judge has a parsed verdict on an item that people voted on" in result.stderr
+    assert "no verdict could be read: 240 of 240" in result.stderr
+
+
+def test_judges_of_any_name_and_of_one_item_have_rows_of_their_own(
+    arena: Command, tmp_path: Path
+) -> None:
+    for name in ("Two people", "Owl ", "<b>|$x"):
+        add(tmp_path, name)
+    rows = of(tmp_path, "owl")[:1]
+    with (tmp_path / "verdicts.csv").open("a", encoding="utf-8", newline="") as file:
+        csv.DictWriter(file, HEAD.split(",")).writerows([rows[0] | {"judge": "once"}])
+    words = ("study", "judges", "votes.csv", "verdicts.csv", "--rounds", "100", "--format")
+    result = json.loads(arena(*words, "json").stdout)
+    names = [row["judge"] for row in result["judges"]]
+    assert sorted(names) == sorted(["owl", "crow", "Two people", "Owl ", "<b>|$x", "once"])
+    assert any("'Owl ', 'owl'" in text for text in result["warnings"])
+    assert len({text for text in result["warnings"] if "24 of 240 verdicts" in text}) == 1
+    table = arena(*words, "md").stdout.split("\n\n")[4]
+    assert table.count("| Two people |") == 2
+    assert [row["items"] for row in result["judges"] if row["judge"] == "once"] == [1]
+    best = {"owl", "once"} & {names[0], names[1]}
+    assert all(best & set(one.split()) for one in result["against_each_other"]["sentences"])
+
+
+def test_every_table_has_its_figures_in_json_and_parquet(arena: Command, tmp_path: Path) -> None:
+    words = ("votes.csv", "verdicts.csv", "--rounds", "100")
+    result = json.loads(arena("study", "judges", *words, "--format", "json").stdout)
+    study = json.loads(arena("study", "judge", *words, "--format", "json").stdout)
+    assert result["against_each_other"] == study["against_each_other"]
+    owl = result["judges"][0]
+    (pair,) = result["against_each_other"]["pairs"]
+    page = arena("study", "judges", *words, "--format", "md").stdout
+    assert f"| {100 * owl['agreement']['value']:.0f}% " in page
+    assert f"| {owl['items']} |" in page
+    assert f"| {owl['human_kappa']['value']:.2f} " in page
+    assert f"| crow minus owl | −{-100 * pair['without_ties']['value']:.0f} " in page
+    for sentence in result["against_each_other"]["sentences"]:
+        assert sentence in page
+    arena("study", "judges", *words, "--out", "board")
+    rows = duckdb.read_parquet(str(tmp_path / "board" / "judges.parquet")).fetchall()
+    by_name = {(judge, other, name): cells for judge, other, name, *cells in rows}
+    assert [*pair["without_ties"].values(), None] == by_name[
+        "crow", "owl", "difference.without_ties"
+    ]
+    assert by_name["crow", "owl", "difference.items"][0] == pair["items"]
+    assert by_name["owl", None, "verdict"][-1] == owl["verdict"]
+    assert {name for judge, _, name in by_name if judge == "owl"} >= {*KEYS} - {"judge"}
 
 
 def test_the_terminal_names_each_judge_once_per_table_and_people_last(arena: Command) -> None:
