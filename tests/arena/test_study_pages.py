@@ -182,7 +182,10 @@ def test_one_network_cannot_take_a_whole_study(behind_proxy: Served) -> None:
             assert in_form(other.text, "token")
         client.cookies.clear()
         german = {"X-Forwarded-For": "203.0.113.7", "Accept-Language": "de"}
-        assert "Aus deinem Netz bewerten schon 40" in client.get("/studies/whole/rate", headers=german).text
+        assert (
+            "Aus deinem Netz bewerten schon 40"
+            in client.get("/studies/whole/rate", headers=german).text
+        )
 
 
 def test_a_network_of_ipv6_has_four_times_the_places_of_one_address(tmp_path: Path) -> None:
@@ -293,7 +296,7 @@ def test_warnings_of_agreement_and_of_raters_are_in_the_language_of_the_page(
     with arena.visitor() as ada, researcher(arena) as eve:
         german = {"Accept-Language": "de"}
         before = eve.get("/studies/warned/results", headers=german).text
-        assert "Noch hat kein Item mit zwei Antworten Bewertungen von zwei Personen" in before
+        assert "Noch hat kein Fall mit zwei Antworten Bewertungen von zwei Personen" in before
         while rate_one(ada, "warned", "a"):
             pass
         text = eve.get("/studies/warned/results", headers=german).text

@@ -218,7 +218,7 @@ def test_an_arena_without_labels_says_why_there_is_no_mix(ada: Visitor) -> None:
 def test_the_page_speaks_german(ada: Visitor) -> None:
     page = ada.get("/mix?code=1", headers={"Accept-Language": Language.DE.value})
     assert "Meine Mischung" in page.text
-    assert "Stimmen stehen hinter dieser Mischung" in text(page.text) or "stehen wirksam" in text(
+    assert "Stimmen stehen hinter dieser Mischung" in text(page.text) or "stehen effektiv" in text(
         page.text
     )
 
