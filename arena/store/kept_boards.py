@@ -234,7 +234,8 @@ def status(
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
         .where(is_owned_by(viewer), *blind)
     )
-    models = _models(session, col(AnswerRow.created) > since, col(AnswerRow.battle_id).not_in(own))
+    answers = col(AnswerRow.created) > since, col(AnswerRow.battle_id).not_in(own)
+    models = _models(session, *answers)
     return {
         "since": since,
         "running": _count(session, col(BattleRow.state).in_(RUNNING)),
@@ -243,7 +244,7 @@ def status(
         "dollars": sum(model["dollars"] for model in models),
         "budget": budget,
         "models": models,
-        "spenders": _spenders(session, since),
+        "spenders": _spenders(session, *answers),
         "paused": [
             {
                 "model": one.model.id,
@@ -257,14 +258,14 @@ def status(
     }
 
 
-def _spenders(session: Session, since: datetime) -> list[dict[str, Any]]:
+def _spenders(session: Session, *which: ColumnElement[bool]) -> list[dict[str, Any]]:
     """List the voters whose answers cost most, by their id and, of users, their name."""
     total = func.sum(log.dollars())
     query = (
         select_rows(OWNER, func.count(), total)
         .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
-        .where(col(AnswerRow.created) > since, log.dollars() > 0)
+        .where(*which, log.dollars() > 0)
         .group_by(OWNER)
         .order_by(total.desc(), OWNER)
         .limit(SPENDERS)

@@ -635,7 +635,7 @@ def on_discriminability(
         f"{signal.n_snapshots} parts."
     )
     numbers = {
-        "signal_to_noise": asdict(signal),
+        "signal_to_noise": asdict(signal) | {"n_entrants": signal.n_models},
         "variance_shares": asdict(shares) | {"shape": [*shares.shape]},
     }
     apart = signal.signal > 0 if signal.lower is None else signal.lower >= COMFORTABLE

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from arena.domain.people import Role
 from arena.domain.study import HOLD
 from arena.domain.vote import Voter
 from arena.endpoints.client import MOST
@@ -29,7 +30,15 @@ from arena.settings import Settings
 from tests.arena.store.battles import at_once
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, Visitor, client_of, quick_arena, served_by, write_roster
+from tests.serving import (
+    Served,
+    Visitor,
+    client_of,
+    invited,
+    quick_arena,
+    served_by,
+    write_roster,
+)
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
 ADA, BOB = Voter("ada", address="network"), Voter("bob", address="network")
@@ -207,18 +216,26 @@ def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
 
 def test_answers_to_one_voter_have_a_cap_of_their_own(tmp_path: Path, command: Command) -> None:
     with (
-        priced(tmp_path, BEHAVIOURS, cost_per_voter_day=1) as served,
+        priced(tmp_path, BEHAVIOURS, cost_per_voter_day=1, secret_key="k" * 32) as served,
         served.visitor() as ada,
         served.visitor() as eve,
+        served.visitor() as admin,
     ):
+        admin.post(invited(served, Role.ADMIN))
         ada.play()
         refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
         eve.play()
+        admin.play()
         shown = command("status", "--database", served.database, "--format", "json").stdout
+        page = admin.get("/admin").text.partition('id="spenders"')[2]
     assert refused.status_code == 429
     assert "Answers to your prompts have reached the cost limit" in refused.json()["detail"]
     spent = json.loads(shown)
-    assert [one["answers"] for one in spent["spenders"]] == [2, 2]
+    assert [one["answers"] for one in spent["spenders"]] == [2, 2, 2]
+    listed = [
+        one["voter"] for one in spent["spenders"] if f"<bdi>{one['voter'][:8]}</bdi>" in page
+    ]
+    assert len(listed) == page.count("<bdi>") == 2, "not what the reader has not voted on"
     assert sum(one["dollars"] for one in spent["spenders"]) == pytest.approx(spent["dollars"])
 
 
