@@ -938,7 +938,7 @@ def run_race(
 
     The lead is that of Bradley-Terry of all votes so far: votes on other pairs count for what they
     say of these two. Its variance, the least data and the interval at each look are those of a
-    gate (`rating.decide`), so that at most ``1 - level`` of all races of equal
+    gate (`rating.decide`), so that asymptotically at most ``1 - level`` of all races of equal
     models ever stop. Pairs may be drawn by the votes so far.
 
     Parameters
