@@ -79,7 +79,7 @@ def warnings(texts: Iterable[str]) -> list[Text]:
 def interval(lower: float | None, upper: float | None, form: str, between: str = " to ") -> str:
     """Write an interval; one without ends or without width is not estimated.
 
-    >>> interval(-1.5, 2.0, "+.1f"), interval(1000.0, 1000.0, ".0f")
+    >>> interval(-1.5, 2.0, "+z.1f"), interval(1000.0, 1000.0, ".0f")
     ('-1.5 to +2.0', 'not estimated')
     """
     if lower is None or upper is None or not upper - lower > NO_WIDTH:
@@ -97,7 +97,7 @@ def with_interval(
 ) -> str:
     """Write a figure with its interval, where it has one.
 
-    >>> with_interval(0.5, 0.25, 0.75, ".0%"), with_interval(12.0, None, None, "+.1f")
+    >>> with_interval(0.5, 0.25, 0.75, ".0%"), with_interval(12.0, None, None, "+z.1f")
     ('50% (25% to 75%)', '+12.0')
     """
     if value is None:
@@ -233,8 +233,8 @@ def plan(result: "Plan") -> RenderableType:
     about = (
         f"{result.votes:,} votes, {result.tie_rate:.0%} of them ties. A lead is shown ± its "
         "standard error. More votes on the whole board, in the present mix, separate the two with "
-        "80% power if the lead is as estimated: for the board's ranks, which hold for all models "
-        "together, or for the pair by itself."
+        "80% power in one look (several take more), if the lead is as estimated: for the board's "
+        "ranks, which hold for all models together, or for the pair by itself."
     )
     alone = "Head to head, votes that show a lead with 80% power, one vote per voter:"
     return Group(
@@ -333,9 +333,9 @@ def _parameter(name: str, estimate: Row, method: Row) -> str:
         return _ends(name, estimate, 1.0, ".4f", "")
     per_unit = method["scale"] / math.log(10) / (method["style_sd"].get(style, 1.0))
     if style is None:
-        return _ends(name, estimate, per_unit, "+.1f", " points for side A")
+        return _ends(name, estimate, per_unit, "+z.1f", " points for side A")
     unit = f"doubling of {style.removeprefix(LOG2)}" if style.startswith(LOG2) else "unit"
-    return _ends(name, estimate, per_unit, "+.1f", f" points per {unit}")
+    return _ends(name, estimate, per_unit, "+z.1f", f" points per {unit}")
 
 
 def _ends(name: str, estimate: Row, times: float, form: str, unit: str) -> str:

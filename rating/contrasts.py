@@ -1024,8 +1024,8 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
     if few:
         who = Sentence("%(a)s and %(b)s", a=few[0], b=few[1]) if len(few) == 2 else few[0]
         yield Sentence(
-            "%(who)s are few for %(models)s models: a rank is excluded only where two models "
-            "differ beyond nearly any doubt.",
+            "%(who)s are few for %(models)s models: ranks are excluded only by "
+            "Bonferroni-corrected t tests of pairs.",
             who=who,
             models=len(models),
         )
@@ -1045,8 +1045,8 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
     seen = inference.prompt_effect
     if seen is not None and seen.value > 1 + 2 * seen.error:
         yield Sentence(
-            "Votes on one prompt are correlated: the variance is %(times)s times as large, and "
-            "the intervals include this.",
+            "Votes on one prompt are correlated: the design effect (factor of the variance) is "
+            "%(times)s, which the intervals include.",
             times=float(seen.value),
         )
     if inference.between is not None and inference.data.n_prompts < FEW_PROMPTS:
@@ -1058,7 +1058,7 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
 
 def on_quasi_errors(worst: float) -> str:
     """Say that quasi-standard errors would mislead, and by how much."""
-    return f"Quasi-standard errors are omitted: they would miss a difference by {worst:.0%}."
+    return f"Quasi-standard errors are omitted: off by up to {worst:.0%} for a pair."
 
 
 def on_ties(data: Comparisons) -> Iterator[str]:

@@ -69,13 +69,13 @@ def _looks_caption(looks: Looks, planned: int | None, level: float) -> str:
     """Name the level of an interval, and the looks for which it holds.
 
     >>> _looks_caption("any", None, 0.95), _looks_caption(3, 900, 0.95)
-    ('95%, any number of looks, planned for 2,000 votes', '95%, 3 looks at up to 900 votes')
+    ('95%, any number of looks, planned for 2,000 votes', '95%, 3 looks, 900 votes planned')
     """
     votes = _planned_votes(looks, planned)
     how = {
         "any": f"any number of looks, planned for {votes or 0:,} votes",
-        1: "one look" if votes is None else f"one look at up to {votes:,} votes",
-    }.get(looks, f"{looks} looks at up to {votes or 0:,} votes")
+        1: "one look" if votes is None else f"one look, {votes:,} votes planned",
+    }.get(looks, f"{looks} looks, {votes or 0:,} votes planned")
     return f"{100 * level:g}%, {how}"
 
 
@@ -174,12 +174,12 @@ def errors_at(
     """Return by how many standard errors an interval reaches out on either side at a look.
 
     An estimate that grows more precise as votes come in has, standardised, the correlations of a
-    Brownian motion in its information ``I = 1 / V``, whatever the votes have in common [1]_.
+    Brownian motion in its information ``I = 1 / V``, approximately [1]_.
     Votes that repeat voters or prompts of earlier ones make them larger, and by Slepian's
     inequality a boundary is then crossed less often.
 
-    * Any number of looks, without end: the boundary of a confidence sequence, tightest at the
-      information that the planned votes give on two even models, a quarter each.
+    * Any number of looks, without end: the boundary of a confidence sequence, in standard errors
+      tightest at the information that as many independent votes on even models give, 1/4 each.
     * K looks at up to N planned votes: ``c_K / sqrt(n / N)`` after n votes, see `_critical`.
     * One look: the normal quantile.
 
@@ -421,9 +421,9 @@ class GateOptions:
         Number of interim looks at the planned votes, or `any` number without limit; 6 or more
         allow any number of looks up to the planned votes.
     planned : int or None
-        Planned number of votes on either model, fixed before the first look. With a number of
-        looks, later votes are not used; otherwise the interval is narrowest near this number.
-        Default: 2,000; for one look, all votes.
+        Planned votes on either model, fixed before the first look. With a number of looks, later
+        votes are not used; otherwise the interval is narrowest, in standard errors, at this many
+        independent votes on the pair (later with clusters). Default: 2,000; for one look, all.
     """
 
     candidate: str
@@ -563,10 +563,10 @@ class Gate:
         one = self.difference
         if one is None:
             return ""
-        ends = ("below" if one.lower is None else f"{one.lower:+.0f}") + " to "
-        ends += "above" if one.upper is None else f"{one.upper:+.0f}"
+        ends = ("below" if one.lower is None else f"{one.lower:+z.0f}") + " to "
+        ends += "above" if one.upper is None else f"{one.upper:+z.0f}"
         ask = self.options
-        return f"{one.value:+.0f} points ({ends}; ".replace("-", "−") + (
+        return f"{one.value:+z.0f} points ({ends}; ".replace("-", "−") + (
             _looks_caption(ask.looks, ask.planned, ask.level) + ")"
         )
 
@@ -875,7 +875,7 @@ class Race:
                 f"there are {self.votes:,} votes of {self.voters:,} voters."
             )
         look = self.separated or self.looks[-1]
-        lead = f"{look.lead:+.0f} points ({look.lower:+.0f} to {look.upper:+.0f})"
+        lead = f"{look.lead:+z.0f} points ({look.lower:+z.0f} to {look.upper:+z.0f})"
         if self.separated is None:
             return (
                 f"{first} against {second}: {lead} after {look.votes:,} votes of {look.voters:,} "
@@ -938,7 +938,7 @@ def run_race(
 
     The lead is that of Bradley-Terry of all votes so far: votes on other pairs count for what they
     say of these two. Its variance, the least data and the interval at each look are those of a
-    gate (`rating.decide`), so that at most ``1 - level`` of all races of equal
+    gate (`rating.decide`), so that asymptotically at most ``1 - level`` of all races of equal
     models ever stop. Pairs may be drawn by the votes so far.
 
     Parameters

@@ -383,9 +383,9 @@ def _rows(
 def _warnings(pooled: PooledFit, mix: Floats, share: Floats, level: float) -> Iterator[Sentence]:
     for place in np.flatnonzero((pooled.odd < 1 - level) & (mix > 0)).tolist():
         yield Sentence(
-            "Category %(category)s differs from the others more than they differ from each other. "
-            "Its pooled ratings are drawn towards the others, and their intervals are too narrow: "
-            "rate its own votes without pooling.",
+            "Category %(category)s deviates more than the fitted standard deviation between "
+            "categories explains. Its pooled ratings are drawn towards the others, and their "
+            "intervals are too narrow: rate its own votes without pooling.",
             category=pooled.votes.categories[place],
         )
     low, high = 100 * share.min(), 100 * share.max()

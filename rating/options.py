@@ -76,8 +76,8 @@ class RateOptions:
         Stratify by this column: one board per value.
     pool : bool
         Partially pool the strata: each is shrunk towards all of them as far as the votes suggest.
-        With three or more strata, one that differs from the others more than they differ from
-        each other is named in a warning.
+        With three or more strata, a warning names one that deviates more than the fitted standard
+        deviation between strata explains.
     """
 
     ties: Ties = "half"

@@ -117,4 +117,4 @@ def signed(score: float) -> str:
     >>> signed(-0.25)
     '−0.250'
     """
-    return f"{score:+.3f}".replace("-", "−")
+    return f"{score:+z.3f}".replace("-", "−")

@@ -383,13 +383,12 @@ def check_voters(
     voter's model that learns the random effects: the more votes, the less power.
 
     E is looked at after every 10 decisive votes (beyond 500, whenever their
-    number has grown by a fiftieth) and after the last. By
-    Ville's inequality an honest voter's E ever reaches ``1 / alpha`` with
-    chance alpha at most, however often one looks. That holds on average over
-    honest voters of the law of random effects, not for each one: a person of very unusual
-    preferences is flagged more often. A hundred honest voters at 0.05 still make up
-    to five false flags, so a flag is a reason to look and to show the board
-    with and without, not a verdict.
+    number has grown by a fiftieth) and after the last. By Ville's inequality an honest voter's E
+    ever reaches ``1 / alpha`` with probability alpha at most, however often one looks:
+    approximately, as strengths, random effects and lean are fitted to the same votes, and on
+    average over honest voters. A person of very unusual preferences is flagged more often. Of a
+    hundred honest voters at 0.05, five false flags are expected, so a flag is a reason to look
+    and to show the board with and without, not a verdict.
 
     Ties are excluded: how often a person ties is a habit, not a sign of
     dishonesty, and half a win is no likelihood. A voter who only ties is

@@ -814,9 +814,9 @@ def _on_order(report: Mapping[str, Any]) -> list[str]:
     place = report["first_place"]
     if place is None:
         return ["The position effect is not estimated: too few prompts have both orders."]
-    ends = f"{place['lower']:+.3f} to {place['upper']:+.3f}"
+    ends = f"{place['lower']:+z.3f} to {place['upper']:+z.3f}"
     return [
-        f"Effect of being shown first: {place['effect']:+.3f} ({ends}) wins, from "
+        f"Effect of being shown first: {place['effect']:+z.3f} ({ends}) wins, from "
         f"{place['n']:,} pairs."
     ]
 

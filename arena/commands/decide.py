@@ -122,9 +122,9 @@ def gate(
 ) -> None:
     """Test whether a candidate is better, not worse or worse than an incumbent (release gate).
 
-    At most 5% of gates give a wrong answer over all looks that --looks allows; --looks 1 has the
-    most power. No state is kept. Exit codes: 0 requirement shown, 1 requirement ruled out, 2
-    invalid options or files, 3 inconclusive.
+    Wrong answers over all looks that --looks allows have a probability of at most 1 minus the
+    level (asymptotic); --looks 1 has the most power. No state is kept. Exit codes: 0 requirement
+    shown, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def race(
 ) -> None:
     """Test sequentially whether two models differ, and stop as soon as they do.
 
-    At most 5% of tests of equal models ever separate them. Exit codes: 2 invalid options or votes,
-    3 the votes do not identify the difference.
+    Equal models are separated with a probability of at most 1 minus the level (asymptotic). Exit
+    codes: 2 invalid options or votes, 3 the votes do not identify the difference.
 
     Parameters
     ----------
@@ -299,10 +299,15 @@ def race(
         return
     every = max(1, len(result.looks) // SHOWN)
     rows = [
-        (f"{x.voters:,}", f"{x.votes:,}", f"{x.lead:+.0f}", f"{x.lower:+.0f} to {x.upper:+.0f}")
+        (f"{x.voters:,}", f"{x.votes:,}", f"{x.lead:+z.0f}", f"{x.lower:+z.0f} to {x.upper:+z.0f}")
         for x in [*result.looks[:-1:every], *result.looks[-1:]]
     ]
-    head = ("Voters", "Votes", f"Lead of {result.between[0]}", f"{100 * result.level:g}% interval")
+    head = (
+        "Voters",
+        "Votes on any model",
+        f"Lead of {result.between[0]}",
+        f"{100 * result.level:g}% interval",
+    )
     show(plain(result.sentence, style="bold"))
     if rows:
         show(table(head, rows))

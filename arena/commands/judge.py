@@ -324,8 +324,8 @@ def drift(
     """Check whether a judge's validation certificate still holds, using new votes.
 
     Revokes the certificate if agreement has dropped below a bound that is valid at any number of
-    looks: an unchanged judge loses it in at most 5% of years, a year being the number of votes in
-    the certificate. No state is kept: append votes to the file and run the command again.
+    looks: the false-alarm probability is at most 5% (asymptotic) over the number of votes in the
+    certificate. No state is kept: append votes to the file and run the command again.
     Exit codes: 0 valid, 1 revoked, 2 invalid options or files, 3 inconclusive (too few votes or an
     expired certificate).
 

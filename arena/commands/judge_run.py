@@ -855,7 +855,7 @@ def _by_model(report: Report) -> list[str]:
         unread = f", {row['unread']:,} without a score" if row["unread"] else ""
         lines.append(f"{row['model']}: {score} of {row['n']:,}{unread}.")
     for row in report.get("rewards", []):
-        reward = "no reward" if row["reward"] is None else f"reward {row['reward']:+.3f}"
+        reward = "no reward" if row["reward"] is None else f"reward {row['reward']:+z.3f}"
         lines.append(f"{row['model']} against {row['baseline']}: {reward} of {row['n']:,}.")
     return lines
 
@@ -878,7 +878,7 @@ def _on_place(place: Report | None) -> str:
             "Fewer than two cases were judged in both orders: there is no correction for position."
         )
     return (
-        f"Position effect of being shown first: {place['effect']:+.3f} ± "
+        f"Position effect of being shown first: {place['effect']:+z.3f} ± "
         f"{place['standard_error']:.3f} ({place['n']:,} cases judged in both orders); "
         "'corrected' is the preference minus this."
     )

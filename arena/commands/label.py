@@ -336,7 +336,7 @@ def _show_sampled(sampled: Mapping[str, Any]) -> None:
         f"the unchanged board: {sampled['board']['kendall'] or 0:.2f}."
     )
     rows = [
-        (one["model"], f"{one['rank_default']}", f"{one['rank']}", _ends(one, "moved", "+.1f"))
+        (one["model"], f"{one['rank_default']}", f"{one['rank']}", _ends(one, "moved", "+z.1f"))
         for one in sampled["board"]["moves"]
     ]
     head = ("Model", "Rank", "Rank then", "Points moved")
@@ -452,7 +452,7 @@ def _show_changes(changes: Sequence[Mapping[str, Any]], not_rated: Mapping[str, 
     rows = [
         (
             *(one["model"], one["cutoff"], f"{one['before']:,}", f"{one['after']:,}"),
-            *(_ends(one, "difference", "+.0f"), f"{one['p']:.3f}"),
+            *(_ends(one, "difference", "+z.0f"), f"{one['p']:.3f}"),
         )
         for one in changes
     ]
@@ -467,7 +467,7 @@ def _show_changes(changes: Sequence[Mapping[str, Any]], not_rated: Mapping[str, 
 
 def _gain(one: Mapping[str, Any]) -> tuple[str, ...]:
     ratings = (f"{one[name]:.0f}" for name in ("overlapping", "others"))
-    return one["model"], *ratings, _ends(one, "difference", "+.0f"), f"{one['p']:.3f}"
+    return one["model"], *ratings, _ends(one, "difference", "+z.0f"), f"{one['p']:.3f}"
 
 
 def _logged(url: str) -> "tuple[LoggedVotes, list[list[str]]]":

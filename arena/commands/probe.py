@@ -557,7 +557,7 @@ def _memory_show(results: Mapping[str, Mapping[str, Any]]) -> None:
             name,
             f"{one['p']:.3f}",
             f"{one['p_shards']:.2g}",
-            with_interval(one["gain"], one["lower"], one["upper"], "+.2f"),
+            with_interval(one["gain"], one["lower"], one["upper"], "+z.2f"),
         )
         for name, one in results.items()
     ]
@@ -791,13 +791,14 @@ def _show_attack(result: Mapping[str, Any]) -> None:
     rows = [
         (
             which,
-            f"{moved['points']:+.0f}",
-            terminal.interval(moved["points_low"], moved["points_high"], "+.0f"),
-            f"{moved['ranks']:+.1f}",
+            f"{moved['points']:+z.0f}",
+            terminal.interval(moved["points_low"], moved["points_high"], "+z.0f"),
+            f"{moved['ranks']:+z.1f}",
         )
         for which, moved in result["moved"].items()
     ]
-    grid = terminal.table(("Defences", "Points", "In all runs", "Ranks"), rows, right=range(1, 4))
+    head_row = ("Defences", "Gain in points", "In all runs", "Gain in ranks")
+    grid = terminal.table(head_row, rows, right=range(1, 4))
     left_out = (
         f"Excluded: {100 * result['left_out']:.0f}% of the attackers' votes, and "
         f"{100 * result['honest_left_out']:.1f}% of the others."

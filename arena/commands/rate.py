@@ -239,8 +239,8 @@ def voters(
 
     Shows the evidence, a suggested weight of 0 or 1 and the reason for each voter. Nothing is
     deleted. All voters are also searched for coordinated groups that promote or demote one model.
-    The false-positive rate holds on average over voters whose random effects follow the fitted
-    distribution. Exit code 2: invalid options or votes.
+    The false-positive rate is an average over honest voters whose preferences (random effects)
+    are normal with the fitted standard deviation. Exit code 2: invalid options or votes.
 
     Parameters
     ----------
@@ -705,8 +705,8 @@ def _factors_show(report: "FactorReport") -> None:
 
 
 def _level(row: "FactorLevel") -> tuple[str, ...]:
-    ends = interval(row.lower, row.upper, "+.0f")
-    return row.level, f"{row.points:+.0f}", ends, f"{row.systems:,}", f"{row.votes:,}"
+    ends = interval(row.lower, row.upper, "+z.0f")
+    return row.level, f"{row.points:+z.0f}", ends, f"{row.systems:,}", f"{row.votes:,}"
 
 
 def _systems(report: "FactorReport") -> "list[RenderableType]":
@@ -881,8 +881,8 @@ def _winning(effects: "tuple[ReasonEffect, ...]") -> "list[RenderableType]":
     rows = [
         (
             one.reason,
-            f"{one.log_odds:+.2f}",
-            interval(one.lower, one.upper, "+.2f"),
+            f"{one.log_odds:+z.2f}",
+            interval(one.lower, one.upper, "+z.2f"),
             f"{one.given:,}",
         )
         for one in sorted(effects, key=lambda one: -one.log_odds)
@@ -903,8 +903,8 @@ def _intent(by: "IntentByModel") -> "list[RenderableType]":
             one.model,
             f"{100 * one.first:.1f}%",
             f"{100 * one.second:.1f}%",
-            f"{100 * one.difference:+.1f}",
-            interval(100 * one.lower, 100 * one.upper, "+.1f"),
+            f"{100 * one.difference:+z.1f}",
+            interval(100 * one.lower, 100 * one.upper, "+z.1f"),
         )
         for one in by.models
     ]

@@ -569,8 +569,8 @@ def _of_race(race: "RaceStanding") -> str:
         )
     state = "separated: the race may end" if race.separated else "not separated"
     return (
-        f"Race of {first} and {second}: {race.lead:+.0f} points ({race.lower:+.0f} to "
-        f"{race.upper:+.0f}) after {race.votes:,} votes of {race.voters:,} voters; {state} "
+        f"Race of {first} and {second}: {race.lead:+z.0f} points ({race.lower:+z.0f} to "
+        f"{race.upper:+z.0f}) after {race.votes:,} votes of {race.voters:,} voters; {state} "
         f"(level {100 * race.level:g}%, valid at any interim look)."
     )
 

@@ -947,10 +947,10 @@ def cold_start(
 ) -> None:
     """Estimate the rating of a new model from a judge's verdicts (cold start), with an interval.
 
-    Regresses the judge's ratings of known models on human ratings; the line and its residual
-    scatter give the new model's rating and interval. No interval with fewer than 8 known models
-    (--fewest-known); no rating if the judge does not separate models. Exit codes: 2 invalid
-    options or files, 3 the votes or verdicts do not identify ratings.
+    Regresses the judge's ratings of known models on human ratings and inverts the line
+    (calibration; Fieller interval). No interval with fewer than 8 known models (--fewest-known);
+    no rating if the judge does not separate models. Exit codes: 2 invalid options or files, 3 the
+    votes or verdicts do not identify ratings.
 
     Parameters
     ----------

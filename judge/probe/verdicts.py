@@ -263,7 +263,7 @@ def _consistency(
     lean = float((first - second).mean()) / 2
     text = (
         f"{alone.text} With the order exchanged, the verdict changes on "
-        f"{_percent(changed.orders)} of the cases; position shifts it by {lean:+.3f} towards "
+        f"{_percent(changed.orders)} of the cases; position shifts it by {lean:+z.3f} towards "
         "the answer shown first."
     )
     numbers = {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean}

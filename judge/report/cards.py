@@ -587,8 +587,8 @@ def _reweighted(one: Plain) -> Row:
 
 def _points(move: Plain) -> str:
     if move["lower"] is None:
-        return f"{move['moved']:+.0f}"
-    return f"{move['moved']:+.0f} ({move['lower']:+.0f} to {move['upper']:+.0f})"
+        return f"{move['moved']:+z.0f}"
+    return f"{move['moved']:+z.0f} ({move['lower']:+z.0f} to {move['upper']:+z.0f})"
 
 
 def _explained(plain: Plain) -> CardView:

@@ -424,7 +424,7 @@ def licence_section(licence: Licence) -> Section:
 
 
 def _off(model: Graded) -> str:
-    return f"{model.error:+.1f} ({model.lower:+.1f} to {model.upper:+.1f})"
+    return f"{model.error:+z.1f} ({model.lower:+z.1f} to {model.upper:+z.1f})"
 
 
 def agreement_section(judges: Judges, level: float) -> Section:
@@ -438,8 +438,8 @@ def agreement_section(judges: Judges, level: float) -> Section:
             "voters, over people; the interval of the best possible judge is over prompts alone. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: of a verdict "
-            "and a vote, or of two votes, with ties. Replaces: share of the tested people that "
-            "it can replace in the alternative-annotator test; of two people, another person."
+            "and a vote, or of two votes, with ties. Replaces: share of the people to whom it is "
+            "non-inferior in the alternative-annotator test; of two people, another person."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -547,7 +547,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     if not any(tested):
         return ()
     names = {
-        "winning_rate": "People the judge can replace",
+        "winning_rate": "Replaced by the judge",
         "coin": "Replaced by choosing at random",
         "longest": "Replaced by choosing the longer answer",
         "person": "Replaced by another person, mean",
@@ -574,15 +574,15 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
             ("Alternative-annotator test", *(judge.name for judge in judges)),
             rows,
             note=(
-                "Alternative-annotator test: of the people with enough votes, the share with whom "
-                f"others agree no more often than with the judge, by more than {margins[0]} of "
-                f"items, the margin for {RATERS[judges[0].evidence.raters]}. The judge passes at "
-                f"{percent(PASS)} or more, if choosing at random and choosing the longer answer "
-                "reach less. Another person: one of the others, drawn on each item, in the "
-                "judge's place. The majority of the others is the upper bound for any judge. With "
-                "the items per person needed to decide, another person passes in about 90% of "
-                "studies. At least as good: share of items on which others agree with the judge "
-                "at least as often."
+                "Alternative-annotator test. Replaced: of the people with "
+                f"{MIN_ITEMS} items, the share to whom the judge is significantly non-inferior "
+                f"(margin for {RATERS[judges[0].evidence.raters]}: {margins[0]} of items). The "
+                f"judge passes at {percent(PASS)} or more, if choosing at random and choosing the "
+                "longer answer reach less. Another person: one of the others, drawn on each item, "
+                "in the judge's place. No judge has a higher advantage (last share) than the "
+                "others' majority. With the items per person needed to decide, another person "
+                "passes in about 90% of studies. At least equivalent: share of items on which "
+                "others agree with the judge at least as often."
             ),
         ),
     )
@@ -723,7 +723,7 @@ def group_section(judges: Judges, by: str) -> Section:
     table = Table(
         head=(by, "Judge, ties excluded", "Two people", "Judge, with ties", "Two people", "Pairs"),
         rows=tuple(rows),
-        note="Groups are multiple comparisons of one judge: one of twenty may differ by chance.",
+        note="Groups are multiple comparisons of one judge: expect one in twenty by chance.",
     )
     return Section(f"By {by}", table=table)
 
@@ -774,7 +774,7 @@ def bias_section(judges: Judges, level: float) -> Section:
     figures: tuple[Figure, ...] = ()
     if lines:
         ends = [end for _, marks in lines for mark in marks for end in mark.ends]
-        axis = spanning([0.0, *ends], "Rating points", lambda x: minus(f"{x:+.0f}" if x else "0"))
+        axis = spanning([0.0, *ends], "Rating points", lambda x: minus(f"{x:+z.0f}" if x else "0"))
         svg = dots(lines, axis, title="Effects on people and on the judge", rule=0.0)
         caption = (
             "Orange: people, above. Blue: the judge, below. The distance between them is the bias."
@@ -834,7 +834,7 @@ def parts_section(study: Study) -> Section:
                 "On the items for which every judge has a verdict. The distance of models is by "
                 "people's ratings: close models are hard to separate. Lengths are in characters. "
                 f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Groups are "
-                "multiple comparisons on the same verdicts: one of twenty may differ by chance."
+                "multiple comparisons on the same verdicts: expect one in twenty by chance."
             ),
         ),
         folded=True,

@@ -110,12 +110,12 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
         note=(
             "Correlations of the ratings by the judge with those by people, where 1 is the same "
             "order: first as observed, then disattenuated, that is corrected for the noise in "
-            "both. Intervals include the uncertainty of both boards, for these models. A pair is "
-            "separated if its intervals do not overlap. Agreement on pairs that both separate: "
-            "the share with the same order. Over all pairs, a pair counts 1 if both order it "
-            "alike, −1 if they order it in opposite ways, and 0 if either does not separate it, "
-            "as in Arena-Hard's paper. The JSON lists the pairs that people do not separate "
-            "(left_out)."
+            "both. Intervals include the uncertainty of both boards, for these models. A pair "
+            "counts as separated if its intervals do not overlap: Arena-Hard's rule, which is "
+            "conservative. Agreement on pairs that both separate: the share with the same order. "
+            "Over all pairs, a pair counts 1 if both order it alike, −1 if they order it in "
+            "opposite ways, and 0 if either does not separate it. The JSON lists the pairs that "
+            "people do not separate (left_out)."
         ),
     )
     more = [_contest_table(contests)] if contests else []
@@ -154,8 +154,8 @@ def _ranking_tables(judges: Judges) -> list[Table]:
                 "Win rates over pairs of models, by the judge and by people. Decisiveness: above "
                 "1, the judge makes gaps between models wider than people do; below 1, narrower. "
                 "Bias: how far the judge raises a model's win rate beyond that, averaged over "
-                "opponents. Its spread is above 0 by chance alone, so read the one without noise "
-                f"beside it. Pairs with at least {FEWEST_ITEMS} items."
+                "opponents. Its standard deviation (spread) is inflated by sampling error; below "
+                f"it is the corrected one. Pairs with at least {FEWEST_ITEMS} items."
             ),
         )
     ]
@@ -225,7 +225,7 @@ def _gain(name: str, powered: PoweredRatings) -> str:
         )
     return (
         f"With the verdicts of {name}, {plural(powered.n, 'item')} with votes are worth "
-        f"{number_of(powered.gain)} times as many without them (weight of the judge "
+        f"{number_of(powered.gain)} times as many votes alone (weight of the judge "
         f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict "
         "and no vote)."
     )

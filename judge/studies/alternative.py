@@ -67,7 +67,7 @@ def alternative(
     person's d on an item is the mean over both sides, and the square of its error has their
     variance in it, as that of a thrown coin has on average. What people could reach: one of the
     others, drawn at random on each item, in `STAND_INS` draws, is the judge and none of the
-    others; and the answer that most of the others give, which no judge exceeds.
+    others; and the answer that most of the others give: no judge has a higher advantage.
 
     ``decides_at`` is the number of items per person at which half of the m people are replaced
     with 90% power, by a judge who loses nothing to them, and `MIN_ITEMS` at least::

@@ -33,7 +33,11 @@ which it must lead a rule that reads nothing, at the best end, to be more than t
 MOST_NAMED = 3
 """Models, and pairs of them, that a reason names."""
 NOT_IDENTIFIED = "Its verdicts determine no finite ratings, although the votes do."
-UNTESTED = "The judge agrees with people as another person does, but favouritism was not tested."
+_LEVEL = (
+    f"The judge agrees with a person at most {100 * MARGIN:.0f} percentage points less often than "
+    "another person does"
+)
+UNTESTED = f"{_LEVEL}, but favouritism was not tested."
 COPIES = 0.95
 """Share of its verdicts from which a judge is said to follow a rule."""
 WORTH_SAYING = 20.0
@@ -109,7 +113,7 @@ class Alternative:
     Attributes
     ----------
     winning_rate : float
-        Share of the tested people that the judge can replace.
+        Share of the tested people to whom the judge is significantly non-inferior.
     advantage : float
         How often it is equivalent to the person it would replace, on average over people.
     margin : float
@@ -124,7 +128,7 @@ class Alternative:
         Mean winning rate of a person in the judge's place, and the share of draws in which one
         passes; None where too few items have three voters.
     majority : float
-        Winning rate of what most of the others say: the upper bound for any judge.
+        Winning rate of what most of the others say; no judge has a higher advantage.
     decides_at : int or None
         Items per person that the test takes, as `judge.studies.alternative.alternative` has it.
     """
@@ -243,13 +247,14 @@ def first_answer(evidence: Evidence) -> FirstAnswer:
     """Decide whether a judge may replace human raters, and name what this depends on.
 
     ``no``: the verdicts prefer no side; a model that the judge favours is ranked the opposite way
-    or has no finite rating; the judge follows a rule that reads nothing, or leads it by `MARGIN`
-    at most; or people agree with each other more often than with the judge, by more than
-    `MARGIN`, which a rule that may lead the judge does not hide; each by the whole interval.
-    ``yes``: the judge agrees with a person as often as another person does, within `MARGIN`, with
-    ties and without; it passes the alternative-annotator test, which neither a coin nor the
-    longer answer passes as well; no model is certainly favoured by more than `FAVOURED`, no pair
-    reversed; and no bias of `WORTH_SAYING` points is certain.
+    or has no finite rating; its lead over a rule that reads nothing is not significant, and it
+    follows the rule or leads it by `MARGIN` at most; or people agree with each other more often
+    than with the judge, by more than `MARGIN`, which a rule that may lead the judge does not
+    hide; each by the whole interval.
+    ``yes``: the judge's agreement is non-inferior to a person's within `MARGIN`, with ties and
+    without; it passes the alternative-annotator test, which neither a coin nor the longer answer
+    passes as well; no model is significantly favoured by more than `FAVOURED`, no pair reversed;
+    and no significant bias is estimated at `WORTH_SAYING` points or more.
     ``inconclusive``: anything else, such as no model tested for favouritism, and whatever rests
     on fewer than `MIN_PROMPTS`.
     """
@@ -315,18 +320,11 @@ def _agrees(evidence: Evidence) -> tuple[Verdict, str]:
     if blocked := _not_passed(evidence):
         return "inconclusive", blocked
     if _moved(evidence):
-        return "inconclusive", (
-            "It agrees with people as another person does, but shows biases beyond theirs."
-        )
+        return "inconclusive", f"{_LEVEL}, but shows biases beyond people's."
     if not _level_with(evidence.gap_with_ties):
-        return "inconclusive", (
-            "The judge agrees with a person about as often as another person does when ties are "
-            "excluded; when ties count as a third answer, we do not find this."
-        )
-    return "yes", (
-        "The judge agrees with a person at most "
-        f"{100 * MARGIN:.0f} percentage points less often than another person does."
-    )
+        ties = "when ties are excluded; when ties count as a third answer, we do not find this."
+        return "inconclusive", f"{_LEVEL} {ties}"
+    return "yes", f"{_LEVEL}."
 
 
 def unbeaten(rules: Sequence[Rule]) -> list[Rule]:
@@ -386,11 +384,11 @@ def _not_passed(evidence: Evidence) -> str:
     if test.winning_rate < PASS:
         if test.decides_at is not None and test.items_per_person < test.decides_at:
             return (
-                f"The alternative-annotator test needs about {test.decides_at:,} items per person "
-                f"here; the median of the {test.people_tested} people tested is "
-                f"{test.items_per_person:,.0f}."
+                "The alternative-annotator test is underpowered: 90% power for another person "
+                f"takes about {test.decides_at:,} items per person; the median of the "
+                f"{test.people_tested} people tested is {test.items_per_person:,.0f}."
             )
-        return "We do not find that the judge can replace at least half of the people tested."
+        return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
         return "Choosing at random passes the alternative-annotator test as well."
     if test.longest is not None and test.winning_rate <= test.longest:
@@ -414,7 +412,8 @@ def _agreement(evidence: Evidence) -> str:
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
-        text += f", and the estimated upper limit for any judge is {percent_of(evidence.highest)}"
+        text += f"; the estimated upper limit for any judge is {percent_of(evidence.highest)}, "
+        text += "over the items on which two people prefer a side, with equal weights"
     text += f". With ties as a third answer, it agrees in {percent_of(evidence.judge_with_ties)}"
     if evidence.people_with_ties.value is None:
         return f"{text}."
@@ -436,15 +435,15 @@ def _alternative(evidence: Evidence) -> str:
     test = evidence.alternative
     if test is None:
         return ""
-    others = f"choosing at random would replace {percent(test.coin)}"
+    others = f"of choosing at random for {percent(test.coin)}"
     if test.longest is not None:
-        others += f" and choosing the longer answer {percent(test.longest)}"
+        others += f", and of choosing the longer answer for {percent(test.longest)}"
     return (
-        f"By the alternative-annotator test, the judge can replace {percent(test.winning_rate)} "
-        f"of the {test.people_tested} people tested; {others}. The raters are taken as "
-        f"{RATERS[evidence.raters]}, for whom the test allows a margin of {percent(test.margin)} "
-        "of items. On average, the judge does at least as well as the person it would replace on "
-        f"{percent(test.advantage)} of items.{_reference(test)}"
+        "By the alternative-annotator test, non-inferiority of the judge is shown for "
+        f"{percent(test.winning_rate)} of the {test.people_tested} people tested, whom it could "
+        f"replace; {others}. The raters are taken as {RATERS[evidence.raters]}, for whom the test "
+        f"allows a margin of {percent(test.margin)} of items. On average, the judge does at least "
+        f"as well as the person on {percent(test.advantage)} of items.{_reference(test)}"
     )
 
 

@@ -101,10 +101,10 @@ class Graded(_Table):
             "PASS": f"within the margin of {margin:g} points",
             "FAIL": f"outside the margin of {margin:g} points",
         }.get(self.grade, f"inconclusive for a margin of {margin:g} points")
-        ends = f"{self.lower:+.1f} to {self.upper:+.1f}"
+        ends = f"{self.lower:+z.1f} to {self.upper:+z.1f}"
         return minus(
             f"{self.name}: the win rate by the judge differs from the win rate by people by "
-            f"{self.error:+.1f} points ({ends}): {lies}."
+            f"{self.error:+z.1f} points ({ends}): {lies}."
         )
 
 

@@ -795,13 +795,13 @@ def _without_interval(n: int, won: float, fewest: int) -> Iterator[str]:
     """Name what is missing for an interval."""
     if n < fewest:
         yield (
-            f"No interval: {plural(n, 'known model')}, and {fewest} are needed to relate a "
-            "judge's ratings to people's."
+            f"No interval from the judge alone: {plural(n, 'known model')}, {fewest} needed to "
+            "relate a judge's ratings to people's."
         )
     if won < FEWEST_WON:
         yield (
-            f"No interval: the model won or lost fewer than {FEWEST_WON} of its verdicts. Compare "
-            "it with more models of similar strength, or on more prompts."
+            f"No interval from the judge alone: the model won or lost fewer than {FEWEST_WON} of "
+            "its verdicts. Compare it with more models of similar strength, or on more prompts."
         )
 
 

@@ -417,7 +417,7 @@ def shown(name: str, value: object) -> str:
     if value is None:
         return "–"
     if name == "moved":
-        return f"{value:+.0f}"
+        return f"{value:+z.0f}"
     if name in ("strength", "share", "borrowed"):
         return f"{value:.2f}"
     return f"{value:.0f}" if isinstance(value, float) else str(value)

@@ -196,14 +196,14 @@ class VotersReport:
         jointly = sum(voter.flagged_jointly for voter in self.voters)
         who = "1 voter was" if examined == 1 else f"{examined} voters were"
         return (
-            f"An honest voter is flagged with a chance of {limit} at most, however often one "
-            "looks. That holds on average over voters whose random effects are normal with the "
-            f"fitted sd of {self.taste_sd:.2f} nats a model, and who all lean to the left side by "
-            f"{self.order_effect:+.2f} nats, fitted too; a voter with very unusual preferences "
-            "is flagged more often.",
-            f"{who} examined: of as many honest ones, up to "
-            f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
-            f"a chance of {limit} at most that any honest one is among them.",
+            f"An honest voter is flagged with a probability of at most {limit}, however often one "
+            "looks: approximately, as the honest model is fitted to the same votes, and on "
+            f"average over voters with normal random effects of sd {self.taste_sd:.2f} nats per "
+            f"model and a common lean to the left of {self.order_effect:+z.2f} nats. A voter with "
+            "very unusual preferences is flagged more often.",
+            f"{who} examined: of as many honest ones, at most {self.alpha * examined:.1f} are "
+            f"expected to be flagged. Flagged jointly are {jointly}; the probability that any "
+            f"honest one is among them is at most about {limit}.",
             few,
             *([_GROUPS_APART] if self.groups else []),
             "Nothing is deleted. A flag is a reason to look at the votes, and to show the board "
@@ -237,8 +237,8 @@ def _on_ring(ring: Ring) -> str:
     return (
         f"Coordinated voters {ring.direction} {ring.model}: {ring.accounts} accounts cast their "
         f"votes on it alike, with a log-evidence of {ring.log_evidence:.1f} against honest random "
-        f"effects. By their votes it moves {points:+.0f} points and {ranks:+d} ranks; these votes "
-        "weigh less, the others of the same accounts stay."
+        f"effects. By their votes it moves {points:+z.0f} points and {ranks:+d} ranks; these "
+        "votes weigh less, the others of the same accounts stay."
     )
 
 

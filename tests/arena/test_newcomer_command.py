@@ -85,7 +85,7 @@ def test_a_terminal_shows_the_newcomer_hollow_and_without_a_rank(
     assert "It has no rank until 30 of its battles have votes; 0 have." in " ".join(shown.split())
     assert "Over 8 known models, the spread of people's ratings is" in " ".join(shown.split())
     seven = command(*ASKED, "--anchors", "m00,m01,m02,m03,m04,m05,m06", COLUMNS="120").stdout
-    assert "No interval: 7 known models, and 8 are needed" in " ".join(seven.split())
+    assert "No interval from the judge alone: 7 known models, 8 needed" in " ".join(seven.split())
     asked = command(*ASKED, "--anchors", "m0[0-6]", "--fewest-known", "7", COLUMNS="120").stdout
     assert "No interval" not in asked
 

@@ -148,7 +148,7 @@ def test_under_fifteen_effective_voters_every_claim_stands_by_itself(
 ) -> None:
     report = board(random_votes(rng, n=5000, n_voters=14))
     assert "14 voters" in warnings_of(report)
-    assert "two models differ beyond nearly any doubt" in warnings_of(report)
+    assert "only by Bonferroni-corrected t tests of pairs" in warnings_of(report)
 
 
 def test_fewer_effective_voters_than_models_are_few(rng: np.random.Generator) -> None:

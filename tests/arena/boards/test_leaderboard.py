@@ -561,7 +561,7 @@ def test_a_small_team_gets_ranks_of_its_own_apart_from_those_for_others() -> Non
         ("m1", 2, 2),
         ("m2", 3, 3),
     ]
-    assert any("6 voters" in text and "nearly any doubt" in text for text in result.warnings)
+    assert any("6 voters" in text and "Bonferroni" in text for text in result.warnings)
 
 
 def test_a_board_of_many_voters_has_no_ranks_for_these_alone() -> None:

@@ -25,7 +25,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     assert test is not None
     assert (test.winning_rate, test.coin, test.people_tested) == (1, 0, 5)
     text = " ".join(studied.first_answer.reasons)
-    assert "replace 100% of the 5 people tested; choosing at random would replace 0%" in text
+    assert "is shown for 100% of the 5 people tested, whom it could replace; of choosing" in text
     assert f"on {100 * test.advantage:.0f}% of items" in text
     assert "taken as a crowd" in text
 
@@ -136,7 +136,7 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     assert any("taken as skilled raters" in point for s in page.sections for point in s.points)
     table = next(one for one in page.first.aside if one.head[0] == "Alternative-annotator test")
     text = {row[0]: row[1] for row in table.rows}
-    assert text["People the judge can replace"] == text["Replaced by choosing the longer answer"]
+    assert text["Replaced by the judge"] == text["Replaced by choosing the longer answer"]
     assert text["People tested"] == "5"
-    assert "15% of items, the margin for skilled raters" in table.note
+    assert "(margin for skilled raters: 15% of items)" in table.note
     assert LONGEST in {row[0] for row in page.first.table.rows}  # type: ignore[union-attr]

@@ -84,7 +84,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         assert part in text
     for part in ("80% (78–82)", "88% (86–90)", "100% of the 5 people", "margin of 10% of items"):
         assert part in text
-    for part in ("random would replace 20%", "longer answer 40%", "on 86% of items"):
+    for part in ("at random for 20%", "longer answer for 40%", "on 86% of items"):
         assert part in text
     for part in ("12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90"):
         assert part in text
@@ -105,12 +105,12 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"alternative": annotators_test(winning_rate=0.4)},
             "inconclusive",
-            "We do not find that the judge can replace",
+            "Non-inferiority of the judge is not shown for at least half",
         ),
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "The alternative-annotator test needs about 422 items per person here; the median",
+            "underpowered: 90% power for another person takes about 422 items per person;",
         ),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (
@@ -122,21 +122,21 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"biases": {"position": near(30, 5)}},
             "inconclusive",
-            "It agrees with people as another",
+            "another person does, but shows biases beyond",
         ),
-        ({"biases": {"self": near(-30, 5)}}, "inconclusive", "It agrees with people as another"),
+        ({"biases": {"self": near(-30, 5)}}, "inconclusive", "does, but shows biases beyond"),
         ({"biases": {"position": near(19, 5)}}, "yes", "The judge agrees with a person"),
         ({"biases": {"position": near(30, 40)}}, "yes", "The judge agrees with a person"),
         (
             {"gap_with_ties": near(-0.2)},
             "inconclusive",
-            "The judge agrees with a person about as often as another person does when ties",
+            "another person does when ties are excluded; when ties count",
         ),
     ],
 )
 def test_each_gate_has_its_verdict(other: dict[str, Any], verdict: str, reason: str) -> None:
     result = answer(**other)
-    assert (result.verdict, result.reasons[0][: len(reason)]) == (verdict, reason)
+    assert (result.verdict, reason in result.reasons[0]) == (verdict, True)
 
 
 def test_a_rule_that_is_not_beaten_comes_before_all_that_speaks_for_the_judge() -> None:

@@ -58,7 +58,7 @@ def test_the_page_says_what_attacks_on_this_arena_gain(
     result = simulate(cast, Attack(strategy, accounts, each, "m4"), runs=3)
     assert len(cast.voter) == 2754
     for moved, shown in ((result.off, off), (result.on, on)):
-        assert f"{moved.points:.0f}, {moved.ranks:.1f}" == shown
+        assert f"{moved.points:z.0f}, {moved.ranks:z.1f}" == shown
     assert f"{100 * result.left_out:.0f}%" == left_out
 
 

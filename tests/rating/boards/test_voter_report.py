@@ -137,7 +137,7 @@ def test_honest_voters_who_all_lean_to_the_left_are_left_in_peace(tmp_path: Path
     assert (voters["left"].flagged, voters["left"].leading) == (True, "always-left")
     share = np.mean([voter.flagged for name, voter in voters.items() if name != "left"])
     assert share <= report.alpha + 3 * np.sqrt(report.alpha * (1 - report.alpha) / n)
-    assert f"lean to the left side by {report.order_effect:+.2f} nats" in report.notes[0]
+    assert f"common lean to the left of {report.order_effect:+.2f} nats" in report.notes[0]
 
 
 def test_sides_that_are_the_models_leave_no_order_effect_to_fit(tmp_path: Path) -> None:
@@ -173,9 +173,9 @@ def test_the_notes_say_for_whom_the_false_alarms_hold_and_how_many_to_expect(
     report: VotersReport,
 ) -> None:
     notes = " ".join(report.notes)
-    assert "5% at most, however often one looks" in notes
-    assert "on average over voters whose random effects are normal" in notes
-    assert "34 voters were examined: of as many honest ones, up to 1.7 would be flagged" in notes
+    assert "at most 5%, however often one looks: approximately" in notes
+    assert "on average over voters with normal random effects" in notes
+    assert "of as many honest ones, at most 1.7 are expected to be flagged" in notes
     assert "Nothing is deleted" in notes
     assert 0.3 < (report.taste_sd or 0) < 0.9  # the planted voters raise it from .4
     strictest = [v.max_log_e for v in report.voters if v.flagged_jointly]

@@ -333,11 +333,11 @@ def test_a_category_that_differs_more_than_the_others_is_named_on_its_own_board(
     odd = planted(np.random.default_rng(9), np.array([0.1, 0.1, 1.0] + 5 * [0.1]))
     boards = rate_pooled(odd.groups, POOL).reports
     named = {
-        name: [text for text in board.warnings if "differs from the others" in text]
+        name: [text for text in board.warnings if "deviates more than" in text]
         for name, board in boards.items()
     }
     assert [name for name, texts in named.items() if texts] == ["c"]
-    assert named["c"][0].startswith("Category c differs from the others more than")
+    assert named["c"][0].startswith("Category c deviates more than the fitted")
     assert "rate its own votes without pooling" in named["c"][0]
 
 
