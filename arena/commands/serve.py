@@ -249,12 +249,14 @@ def _described(roster: Roster) -> str:
 async def _simulate(
     store: "Store", votes: int, seed: int, advance: Callable[[int, int], None]
 ) -> int:
-    from arena.endpoints.client import reach
+    from arena.endpoints.client import Timeouts, reach
     from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
     from arena.play.simulation import TASTES, Simulation
 
     roster = Roster(POCKET_MODELS)
-    endpoints = reach(roster, {}, {}, PocketTransport(seed, speedup=math.inf))
+    toys = PocketTransport(seed, speedup=math.inf)
+    never = Timeouts(first_token_s=math.inf, idle_s=math.inf)  # a slow machine casts the same votes
+    endpoints = reach(roster, {}, {}, toys, never)
     simulation = Simulation(
         store,
         endpoints.stream,

@@ -394,15 +394,15 @@ def _tell(
     notes: bool = False,
 ) -> None:
     """Print a result in the form asked for, and where its report was written."""
-    from judge.report.page import as_html, as_markdown
+    from judge.report.page import as_html, as_markdown, made_by
 
     page = partial(page_of, result, datetime.now(UTC).date())
     if form == "json":
         write_json(result.to_dict())
     elif form == "html":
-        write(as_html(page()))
+        write(as_html(made_by(page(), "--format", form)))
     elif form == "md":
-        write(as_markdown(page()))
+        write(as_markdown(made_by(page(), "--format", form)))
     elif form == "table" or written is None:
         _show(page(), result.warnings, notes=notes)
     if written is not None and form in (None, "table"):

@@ -7,6 +7,7 @@ What a second judge was asked for, and whether the order of models hangs on it.
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -322,6 +323,12 @@ def _latex_table(title: str, table: Table) -> str:
     return "\n".join(lines)
 
 
+def made_by(page: Page, *words: str) -> Page:
+    """End the command of a report, which is its last section, with the words that ask for it."""
+    *rest, last = page.sections
+    return replace(page, sections=(*rest, replace(last, code=f"{last.code} {shlex.join(words)}")))
+
+
 def write_forms(
     page: Page,
     plain: Mapping[str, Any],
@@ -347,6 +354,7 @@ def write_forms(
         If the folder cannot be written.
     """
     formats.make_folder(folder)
+    page = made_by(page, "--out", str(folder))
     whole = folder / f"{name}.html"
     formats.write_text(as_html(page), whole)
     formats.write_text(as_markdown(page), folder / f"{name}.md")

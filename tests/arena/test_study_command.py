@@ -348,6 +348,9 @@ def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
     assert second.startswith("100% of its verdicts equal choosing the longer answer")
     page = command(*words, "--format", "md").stdout
     assert "## owl: No. The judge does no better than choosing the longer answer." in page[:600]
+    assert f"```\narena {' '.join(words)} --format md\n```" in page
+    assert "5 more warnings are in the JSON form." in result.stdout
+    assert "rated by both" in page.split("# Limits")[1], "a report lists every warning"
 
 
 def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> None:

@@ -1,7 +1,9 @@
 """Simulated voters vote through the same code as people, and are told apart from them."""
 
+import asyncio
 import re
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import closing
@@ -138,6 +140,19 @@ def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(
     assert re.search(r"25 votes</a> by 20", asked)
     assert unknown.status_code == 404
     assert "no board of that policy" in unknown.text
+
+
+def test_a_machine_a_million_times_slower_casts_the_same_votes(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for slower in ("1", "1000000"):
+        clock = lambda _loop, by=float(slower): by * time.monotonic()
+        monkeypatch.setattr(asyncio.BaseEventLoop, "time", clock)
+        (tmp_path / slower).mkdir()
+        url = f"sqlite:///{tmp_path}/{slower}/arena.db"
+        assert command("simulate", "--votes", "20", "--seed", "1", "--database", url).stdout
+    assert logged(tmp_path / "1") == logged(tmp_path / "1000000")
+    assert len(logged(tmp_path / "1")) == 20
 
 
 @pytest.mark.slow
