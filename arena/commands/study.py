@@ -98,10 +98,10 @@ def judge(
 ) -> None:
     """Test whether a judge may replace human raters: yes, no or inconclusive, with reasons.
 
-    The verdict is never yes if the judge significantly favours a model, which the report names
-    first. Items are matched by item_id, else by prompt and pair of models, battle_id or prompt
-    text. Unparsed verdicts are counted, not read as ties. Values that cannot be estimated are
-    null, with a warning. Exit code 2: invalid options or files.
+    The conclusion is never yes if the judge significantly favours a model; the report names that
+    model first. Items are matched by item_id, else by prompt and pair of models, battle_id or
+    prompt text. Unparsed verdicts are counted, not read as ties. Values that cannot be estimated
+    are null, with a warning. Exit code 2: invalid options or files.
 
     Parameters
     ----------
@@ -394,15 +394,15 @@ def _tell(
     notes: bool = False,
 ) -> None:
     """Print a result in the form asked for, and where its report was written."""
-    from judge.report.page import as_html, as_markdown, made_by
+    from judge.report.page import as_html, as_markdown
 
     page = partial(page_of, result, datetime.now(UTC).date())
     if form == "json":
         write_json(result.to_dict())
     elif form == "html":
-        write(as_html(made_by(page(), "--format", form)))
+        write(as_html(page().made_by("--format", form)))
     elif form == "md":
-        write(as_markdown(made_by(page(), "--format", form)))
+        write(as_markdown(page().made_by("--format", form)))
     elif form == "table" or written is None:
         _show(page(), result.warnings, notes=notes)
     if written is not None and form in (None, "table"):

@@ -436,7 +436,7 @@ def _heat(panel: Panel) -> Iterator[Section]:
 
 
 def _panel_limits(panel: Panel) -> Iterator[str]:
-    yield from foremost(panel.warnings, len(panel.warnings))
+    yield from foremost(panel.warnings, None)
     if panel.by_people:
         yield NOISY
     yield from LIMITS
@@ -508,7 +508,7 @@ def truth_page(study: TruthStudy, made: date) -> Page:
         answers=tuple(_truth_answer(study, one) for one in study.whole),
         first=Section("Accuracy", table=_table(("Judge",), study.whole), more=tuple(more)),
         sections=(
-            Section("Limits", points=(*foremost(study.warnings, len(study.warnings)), *TRUTH_LIMITS)),
+            Section("Limits", points=(*foremost(study.warnings, None), *TRUTH_LIMITS)),
             Section("Reproduce this report", code=_truth_command(study)),
         ),
         made=made,

@@ -268,7 +268,7 @@ def _plan_section(judges: Judges) -> Section:
 
 def _next(n: int) -> str:
     if not n:
-        return "Every judged item has votes: new ones need verdicts first."
+        return "All judged items have votes; judge more items first."
     return f"{plural(n, 'item')} to vote on next are drawn in {SEND} beside this report."
 
 
@@ -831,7 +831,7 @@ def _limits(study: Study) -> Section:
         "The items are those that were voted on. If people were asked about some kinds more "
         "often, these figures weight them more.",
     )
-    return Section("Limits", points=(*foremost(study.warnings, len(study.warnings)), *always))
+    return Section("Limits", points=(*foremost(study.warnings, None), *always))
 
 
 def option_words(files: Files) -> Iterator[str]:
@@ -844,8 +844,7 @@ def option_words(files: Files) -> Iterator[str]:
 
 def _command(study: Study, name: str = "judge") -> str:
     """Write the command that makes this report, without its form."""
-    words = ["arena", "study", name, str(study.votes), str(study.verdicts)]
-    words += study.options.words()
+    words = ["arena", "study", name, str(study.votes), str(study.verdicts), *study.options.words()]
     if (licence := study.licence) is not None:
         words += ["--certificate", "judge.toml", "--margin", f"{licence.margin:g}"]
         words += ["--until", licence.until.isoformat()]

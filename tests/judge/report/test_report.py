@@ -15,7 +15,7 @@ import pytest
 from fontTools.ttLib import TTFont
 
 from judge.render.pages import SITE_HEAD
-from judge.report.page import LONGEST, Example, Section, as_html, as_latex, as_markdown, made_by
+from judge.report.page import LONGEST, Example, Section, as_html, as_latex, as_markdown
 from judge.report.page import Page as Report
 from judge.report.plots import Mark, dots, scatter
 from judge.report.studies import differing, report_page, rows, write_report
@@ -283,12 +283,6 @@ def test_the_files_hold_the_figures_of_the_study(study: Study, tmp_path: Path) -
     advantage = next(row for row in rows(study) if row["figure"] == "alternative.advantage")
     assert advantage["value"] == figures["alternative"]["advantage"]
     assert advantage["n"] == 3
-
-
-def test_the_command_makes_the_same_again(study: Study) -> None:
-    code = made_by(report_page(study, MADE), "--out", "my report").sections[-1].code
-    assert code.split()[:3] == ["arena", "study", "judge"]
-    assert code.endswith("--rounds 100 --out 'my report'")
 
 
 def test_a_report_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -> None:
