@@ -139,7 +139,7 @@ def board(report: Row) -> RenderableType:
         rest += [f"{value}: {text}" for value, one in groups for text in one["warnings"]]
         pooled = [plain(pooling_caption(report["pooling"]))] if "pooling" in report else []
         return Group(*pooled, *parts, *warnings([*rest, *report.get("warnings", ())]))
-    interval = f"{100 * report['method']['level']:g} % interval"
+    interval = f"{100 * report['method']['level']:g}% interval"
     head = ("Ranks", "Model", "Rating", interval, "Votes", "Borrowed")
     rows = [_standing(row) for row in report["ratings"]]
     standings = table(head[: len(rows[0])], rows, right=(0, 2, 3, 4, 5))
@@ -160,7 +160,7 @@ def mix(result: Row) -> RenderableType:
         for pair in result["pairs"]
         if (pair["a"], pair["b"]) in neighbours
     ]
-    level = f"{100 * result['method']['level']:g} % interval"
+    level = f"{100 * result['method']['level']:g}% interval"
     kappas = sorted({row["kappa"] for row in result["envelope"]})
     reach = {(row["model"], row["kappa"]): row for row in result["envelope"]}
     ranks = [

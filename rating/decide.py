@@ -418,8 +418,8 @@ class GateOptions:
     level : float
         Confidence level over all looks.
     looks : "any" or int
-        Number of interim looks at the planned votes, or `any` number without limit; 6 or more
-        allow any number of looks up to the planned votes.
+        Number of interim looks. any: unlimited. 6 or more: any number of looks up to the planned
+        votes.
     planned : int or None
         Planned votes on either model, fixed before the first look. With a number of looks, later
         votes are not used; otherwise the interval is narrowest, in standard errors, at this many
@@ -548,7 +548,7 @@ class Gate:
             "better": f"{one} is better than {other}.",
             "not worse": f"{one} is not worse than {other} {by}.",
             "worse": f"{one} is worse than {other} {by}.",
-            "cannot tell": f"Inconclusive: whether {one} is worse than {other} {by}.",
+            "cannot tell": f"Inconclusive: {one} may or may not be worse than {other} {by}.",
         }[self.answer]
 
     @property
@@ -585,7 +585,7 @@ class Gate:
         done = self.people if self.is_final else 0
         if done:
             required += " The planned votes are there: this answer is final."
-        ahead = "they are even"
+        ahead = "the models are equal"
         if self.options.require == "better":
             ahead = f"{self.options.candidate} is {self.options.assumed:g} points ahead"
         if self.needed is None and self.difference is None:
@@ -690,11 +690,8 @@ def gate(data: Comparisons, options: GateOptions) -> Gate:
 def decided(lead: Lead, known: Gate) -> Gate:
     """Answer by a lead, where `unanswered` states what stands behind it."""
     if lead.effective < WELL_FOUNDED:
-        why = (
-            f"The lead rests on {lead.effective:.1f} effective voters or prompts: nothing is "
-            f"estimated from fewer than {WELL_FOUNDED}."
-        )
-        return untold(known, why)
+        who = f"Only {lead.effective:.1f} effective voters or prompts"
+        return untold(known, f"{who}; at least {WELL_FOUNDED} are needed.")
     options = known.options
     ask = (options.looks, options.planned, known.people, options.level)
     value, half = POINTS_PER_NAT * lead.value, POINTS_PER_NAT * lead.half_width(*ask)
@@ -861,7 +858,7 @@ class Race:
         if self.separated is None:
             return None
         if self.mode == "any":
-            return f"separated, however often one looked ({100 * self.level:g} %)"
+            return f"separated, however often one looked ({100 * self.level:g}%)"
         return f"separated ({_looks_caption(self.mode, self.planned, self.level)})"
 
     @property

@@ -39,10 +39,10 @@ class RateOptions:
         Cluster variable of intervals. Default: both voter and prompt, as far as they are known
         and the interval supports it (the bootstrap uses voters).
     claims : {"population", "these-voters"}
-        Inference for the population of voters, or for these voters only, as if each kept voting
-        with the same share of the votes.
+        Inference for the population of voters, or for these voters only, assuming each keeps
+        their share of the votes.
     ridge : float
-        Ridge penalty: half of this value times the squared strengths is added to the loss.
+        Ridge penalty: adds (value / 2) × sum of squared strengths to the loss.
     order_effect : bool
         Estimate an advantage of side A.
     style : tuple of str
@@ -68,8 +68,8 @@ class RateOptions:
     mean : float
         Mean rating (with grounded ties: the rating of strength zero).
     anchor : tuple of (str, float), or None
-        Model and its rating, instead of the mean. All ratings are shifted; intervals still
-        describe the distance from the average.
+        Model and its rating, instead of the mean. Shifts all ratings; intervals remain relative to
+        the average.
     reference : str or None
         Model with strength 0: strengths and intervals are differences from it.
     by : str or None

@@ -48,7 +48,7 @@ class CompareOptions:
     missing : {"pairs", "zero"}
         Items that some model has no score on: exclude them, or count a missing score as 0.
     power : float
-        Power of the number of items to plan.
+        Power for sample-size planning.
     level : float
         Confidence level of each interval, and of all pairs together where there are several.
     """

@@ -48,8 +48,8 @@ def counted(one: str, many: str, n: int, /, **values: Any) -> Sentence:
     return Sentence(one, many, n=n, **values)
 
 
-def foremost(warnings: Iterable[str], most: int = MOST_WARNINGS) -> list[str]:
-    """Give the first warnings by rank, and how many more there are.
+def foremost(warnings: Iterable[str], most: int | None = MOST_WARNINGS) -> list[str]:
+    """Give the first warnings by rank, and how many more there are; None gives all.
 
     A warning of a kind that is already there comes after those of other kinds: kinds differ in
     more than numbers and quoted names. Then come those on figures that a report shows before
@@ -67,7 +67,7 @@ def foremost(warnings: Iterable[str], most: int = MOST_WARNINGS) -> list[str]:
         seen[kind] = seen.get(kind, 0) + 1
         ranked.append((seen[kind], _ABSENT.search(text) is not None, len(ranked), text))
     texts = [text for *_, text in sorted(ranked)]
-    if len(texts) <= most:
+    if most is None or len(texts) <= most:
         return texts
     more = counted(
         "%(n)s more warning is in the JSON form.",

@@ -49,7 +49,8 @@ def code(text: str, language: str) -> str:
 
 def test_the_documented_roster_and_the_example_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "roster.toml"
-    path.write_text(code(read("docs/guides/run.md"), "toml"), encoding="utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", read("docs/guides/run.md"), re.DOTALL)
+    path.write_text("".join(blocks), encoding="utf-8")
     assert [model.id for model in read_roster(path)] == ["basalt-large", "quartz-recorded"]
     assert len(read_roster(ROOT / "deploy" / "roster.example.toml")) == 3
 

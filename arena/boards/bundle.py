@@ -331,9 +331,9 @@ def _require_whole(card: EvaluationCard, board: Board) -> None:
     if card.missing:
         why = f" {board.reason}" if board.reason else ""
         msg = (
-            f"Nothing was published: the card lacks {', '.join(card.missing)}.{why} A person "
-            "writes statements into card.toml (--card, ARENA_CARD); the sections inputs, calls, "
-            "outputs and interpretation fill themselves with the votes."
+            f"Nothing was published: the card lacks {', '.join(card.missing)}.{why} Write "
+            "the statements in card.toml (--card, ARENA_CARD); the sections inputs, calls, "
+            "outputs and interpretation are filled from the votes."
         )
         raise DataError(msg)
 

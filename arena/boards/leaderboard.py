@@ -175,8 +175,8 @@ def _read(file: Path) -> Judged:
         raise SettingsError(msg) from error
     if one.level != OPTIONS.level:
         msg = (
-            f"{named} has intervals of {100 * one.level:g} %, and the leaderboard those of "
-            f"{100 * OPTIONS.level:g} %: run arena cold-start with --level {OPTIONS.level:g}."
+            f"{named} has intervals of {100 * one.level:g}%, and the leaderboard those of "
+            f"{100 * OPTIONS.level:g}%: run arena cold-start with --level {OPTIONS.level:g}."
         )
         raise SettingsError(msg)
     return one

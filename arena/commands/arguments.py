@@ -145,7 +145,6 @@ Anchor = Annotated[
     tuple[str, float] | None, Parameter(metavar="MODEL=POINTS", converter=_model_and_points)
 ]
 File = Annotated[Path | None, Parameter(metavar="FILE")]
-Folder = Annotated[Path | None, Parameter(metavar="FOLDER")]
 Port = Annotated[int | None, Parameter(help="Port; 0 chooses a free one.")]
 Host = Annotated[str | None, Parameter(help="Address to listen on.")]
 Database = Annotated[

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import Database, File, Flat, Folder, RosterFile, TableOrJson, names
+from arena.commands.arguments import Database, File, Flat, RosterFile, TableOrJson, names
 from arena.commands.judge import on_fallback, with_second
 from arena.commands.judge_work import (
     IFEVAL,
@@ -118,7 +118,7 @@ class _BenchOptions:
     tokens_per_minute : float or None
         Token rate limit of each endpoint.
     seed : str or None
-        Draws fences instead of the secret of the database.
+        Seed for delimiters instead of the database's secret.
     out : Path or None
         Output folder.
     """
@@ -145,7 +145,7 @@ class _BenchOptions:
     seed: Annotated[str | None, Parameter(metavar="TEXT")] = None
     database: Database = None
     roster: RosterFile = None
-    out: Folder = None
+    out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None
 
 
 def _as_typed(method: str, options: _BenchOptions) -> tuple[str, _BenchOptions]:
@@ -803,7 +803,7 @@ def _caption(report: Mapping[str, Any]) -> str:
     cost = "" if report["cost"] is None else f" ${report['cost']:.4g} in all."
     return (
         f"{report['method']}{against}{judge}: {report['items']:,} items. {report['n_asked']:,} "
-        f"new replies, {report['n_recalled']:,} known before.{cost} {report['out']}"
+        f"new replies, {report['n_recalled']:,} known before.{cost} Written to {report['out']}."
     )
 
 

@@ -62,7 +62,7 @@ def compare(
 ) -> None:
     """Compare scored runs on the same items pair by pair, with intervals.
 
-    Reads Inspect logs (.eval), samples of lm-eval and every_eval_ever, marks of a judge, and
+    Reads Inspect logs (.eval), samples of lm-eval and every_eval_ever, judge scores, and
     tables with the columns item, score and, where known, model, cluster and repeat. Exit codes: 0
     requirement shown, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
 
@@ -261,8 +261,8 @@ def race(
     judge
         Judge to use, if the file has several.
     looks
-        Number of interim looks at equal parts of the planned votes, or `any` number without limit.
-        Fewer looks have more power.
+        Number of interim looks, at equal parts of the planned votes. any: unlimited. Fewer looks
+        have more power.
     planned
         Planned number of votes on either model, fixed before the first look; with a number of
         looks, later votes are not used. Default: 2,000; for one look, all votes.

@@ -452,7 +452,7 @@ def probe(
     dry_run
         Only show the number of requests and their cost.
     seed
-        Draws fences and orders instead of the secret of the database, as for `arena judge run`.
+        Seed for delimiters and orders instead of the database's secret, as for `arena judge run`.
 
     Examples
     --------

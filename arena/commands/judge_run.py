@@ -415,8 +415,8 @@ def run(
         For wildbench_reward and similar methods: a slight win by an answer that is longer by more
         than this many characters is a tie. Default: that of the method (500); negative: never.
     fallback
-        If no reply has log-probabilities, repeat the run with the method that the chosen one names
-        for this: for alpaca_eval, alpaca_eval_sampled (or `sampled`).
+        If no reply has log-probabilities, repeat the run with its fallback method: for
+        alpaca_eval, alpaca_eval_sampled (or `sampled`).
     fallback_judge
         Model in the roster that replaces a judge when its endpoint fails or it refuses a case.
         Each verdict names its judge.

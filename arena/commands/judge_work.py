@@ -110,8 +110,8 @@ class Task:
         Share of pairs judged in both orders; the others are judged in one random order. Default:
         that of the method.
     seed : str or None
-        Draws fences and orders instead of the secret of the database, to reproduce the calls on
-        another database. Anyone who knows it can fake fences.
+        Replaces the database's secret as the seed for delimiters and orders, to reproduce calls
+        elsewhere. Keep it secret: it lets others fake delimiters.
     """
 
     method: Annotated[

@@ -59,7 +59,7 @@ def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
         ]
         write_json({"people": rows, "invitations": invitations})
         return
-    head = ("person", "name", "role", "came by", "votes", "since")
+    head = ("person", "name", "role", "access", "votes", "since")
     cells = [
         (
             person.id[:8],
@@ -96,7 +96,7 @@ def invite(
     url: str = "http://localhost:7860",
     database: Database = None,
 ) -> None:
-    """Print an invitation link, which signs in one user on any of their devices.
+    """Print an invitation link: each use creates one user (see --uses).
 
     Users can create links for further devices themselves, on the page "My battles".
 

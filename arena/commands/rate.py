@@ -34,7 +34,6 @@ from arena.commands.arguments import (
     Columns,
     File,
     Flat,
-    Folder,
     Renamed,
     Shares,
     TableOrJson,
@@ -101,7 +100,7 @@ def rate(
     form: Annotated[str | None, Parameter(name="--format", choices=RATE_FORMATS)] = None,
     out: File = None,
     compare: Annotated[Path | None, Parameter(metavar="OLD.json")] = None,
-    plots: Folder = None,
+    plots: Annotated[Path | None, Parameter(metavar="PATH")] = None,
 ) -> None:
     """Rate models from pairwise votes, with confidence intervals clustered by voter and prompt.
 
@@ -123,7 +122,7 @@ def rate(
     compare
         Show changes from this board: JSON of `arena rate`, or every_eval_ever files.
     plots
-        Also plot the board to this file; with --by a folder, one file per value.
+        Also plot the board to this file; with --by to a folder, one file per value.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def serve(
     """Serve the arena.
 
     Each option is also an environment variable: ARENA_PORT, ARENA_HOST, ARENA_DATABASE,
-    ARENA_ROSTER. Without a roster, the embedded toy models battle.
+    ARENA_ROSTER. Without a roster, the models in the database are used, else toy models.
 
     Examples
     --------
@@ -249,12 +249,13 @@ def _described(roster: Roster) -> str:
 async def _simulate(
     store: "Store", votes: int, seed: int, advance: Callable[[int, int], None]
 ) -> int:
-    from arena.endpoints.client import reach
+    from arena.endpoints.client import Timeouts, reach
     from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
     from arena.play.simulation import TASTES, Simulation
 
     roster = Roster(POCKET_MODELS)
-    endpoints = reach(roster, {}, {}, PocketTransport(seed, speedup=math.inf))
+    never = Timeouts(first_token_s=math.inf, idle_s=math.inf)  # nor on a slow machine
+    endpoints = reach(roster, {}, {}, PocketTransport(seed, speedup=math.inf), never)
     simulation = Simulation(
         store,
         endpoints.stream,
@@ -525,7 +526,7 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         f"{day['battles']:,} began, {day['votes']:,} votes were cast, and "
         f"${day['dollars']:,.2f} was spent ({budget})."
     )
-    names = ("Model", "Answers", "Failed", "First token", "95 %", "Dollars")
+    names = ("Model", "Answers", "Failed", "First token", "95%", "Dollars")
     rows = [
         (
             model["model"],
@@ -609,9 +610,9 @@ def verify(
 ) -> None:
     """Verify a vote log or a published folder, and show the first change.
 
-    Each vote has a hash that covers the vote and the hash before it (SECURITY.md has the list). In
-    a database, the counts behind the leaderboards are compared with the votes. In a published
-    folder, every file is checked and the ratings are recomputed.
+    Each vote has a hash that covers the vote and the hash before it (fields: see SECURITY.md in
+    the repository). In a database, the counts behind the leaderboards are compared with the votes.
+    In a published folder, every file is checked and the ratings are recomputed.
     Exit codes: 2 the input cannot be read, 3 a vote log, count or folder was changed.
 
     Parameters
@@ -660,9 +661,9 @@ def publish(
     """Write the leaderboard to a folder that anyone can read and verify offline.
 
     The folder contains a web page, the ratings as JSON and CSV, the evaluation card, the votes
-    without texts, and a manifest with a hash of each file: see `arena verify`. Nothing is written
-    while a section or statement of the card is empty.
-    Exit code 3: the vote log cannot be verified.
+    without texts, and a manifest with a hash of each file: see `arena verify`. Requires a complete
+    card (template: docs/guides/publish-and-verify.md): no empty section or statement.
+    Exit codes: 2 incomplete card, 3 the vote log cannot be verified.
 
     Parameters
     ----------

@@ -98,10 +98,10 @@ def judge(
 ) -> None:
     """Test whether a judge may replace human raters: yes, no or inconclusive, with reasons.
 
-    The verdict is never yes if the judge significantly favours a model, which the report names
-    first. Items are matched by item_id, else by prompt and pair of models, battle_id or prompt
-    text. Unparsed verdicts are counted, not read as ties. Values that cannot be estimated are
-    null, with a warning. Exit code 2: invalid options or files.
+    The conclusion is never yes if the judge significantly favours a model; the report names that
+    model first. Items are matched by item_id, else by prompt and pair of models, battle_id or
+    prompt text. Unparsed verdicts are counted, not read as ties. Values that cannot be estimated
+    are null, with a warning. Exit code 2: invalid options or files.
 
     Parameters
     ----------
@@ -400,9 +400,9 @@ def _tell(
     if form == "json":
         write_json(result.to_dict())
     elif form == "html":
-        write(as_html(page()))
+        write(as_html(page().made_by("--format", form)))
     elif form == "md":
-        write(as_markdown(page()))
+        write(as_markdown(page().made_by("--format", form)))
     elif form == "table" or written is None:
         _show(page(), result.warnings, notes=notes)
     if written is not None and form in (None, "table"):

@@ -16,7 +16,7 @@ from arena.store import log
 from arena.store.store import Store
 
 VOTERS = 20
-UNPACED = Rules(pacing=Pacing.RAW, tick_s=0.001)
+UNPACED = Rules(pacing=Pacing.RAW, tick_s=0.001, answer_timeout_s=math.inf)
 
 
 @dataclass(frozen=True, slots=True)

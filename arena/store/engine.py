@@ -474,8 +474,8 @@ def reading_existing(url: str, name: str | None = None) -> Iterator[Session]:
         file = sqlite_file(engine.url)
         if engine.dialect.name == "sqlite" and not file.is_file():
             msg = (
-                f"Cannot read {str(file)!r}: there is no such database. Name one that is there, "
-                "by --database or ARENA_DATABASE; arena serve makes it when it first starts."
+                f"No database {str(file)!r}. Set --database or ARENA_DATABASE; arena serve "
+                "creates it."
             )
             raise StoreError(msg)
         with Session(snapshot(engine)) as session:

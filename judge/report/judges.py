@@ -280,7 +280,7 @@ def panel_page(panel: Panel, made: date) -> Page:
     sections = [
         *_heat(panel),
         Section("Limits", points=tuple(_panel_limits(panel))),
-        Section("Reproduce this report", code=shlex.join([*words, "--out", PANEL_NAME])),
+        Section("Reproduce this report", code=shlex.join(words)),
     ]
     page = Page(
         title="How many independent judges is this panel worth?",
@@ -436,7 +436,7 @@ def _heat(panel: Panel) -> Iterator[Section]:
 
 
 def _panel_limits(panel: Panel) -> Iterator[str]:
-    yield from foremost(panel.warnings)
+    yield from foremost(panel.warnings, None)
     if panel.by_people:
         yield NOISY
     yield from LIMITS
@@ -508,7 +508,7 @@ def truth_page(study: TruthStudy, made: date) -> Page:
         answers=tuple(_truth_answer(study, one) for one in study.whole),
         first=Section("Accuracy", table=_table(("Judge",), study.whole), more=tuple(more)),
         sections=(
-            Section("Limits", points=(*foremost(study.warnings), *TRUTH_LIMITS)),
+            Section("Limits", points=(*foremost(study.warnings, None), *TRUTH_LIMITS)),
             Section("Reproduce this report", code=_truth_command(study)),
         ),
         made=made,
@@ -574,4 +574,4 @@ def _truth_command(study: TruthStudy) -> str:
     words += study.options.words()
     sources = [*study.verdicts, *([] if study.labels is None else [study.labels])]
     words += dict.fromkeys(word for files in sources for word in option_words(files))
-    return shlex.join([*words, "--out", "truth"])
+    return shlex.join(words)

@@ -7,6 +7,7 @@ What a second judge was asked for, and whether the order of models hangs on it.
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -162,6 +163,12 @@ class Page:
             Section(one.title, examples=one.examples, code=one.code) for one in self.sections
         )
         return replace(self, answers=alone, first=Section(""), sections=read)
+
+    def made_by(self, *words: str) -> "Page":
+        """End the command, which is the last section, with the words that ask for this form."""
+        *rest, last = self.sections
+        code = f"{last.code} {shlex.join(words)}"
+        return replace(self, sections=(*rest, replace(last, code=code)))
 
     @property
     def parts(self) -> tuple[Section, ...]:
@@ -347,6 +354,7 @@ def write_forms(
         If the folder cannot be written.
     """
     formats.make_folder(folder)
+    page = page.made_by("--out", str(folder))
     whole = folder / f"{name}.html"
     formats.write_text(as_html(page), whole)
     formats.write_text(as_markdown(page), folder / f"{name}.md")
@@ -531,7 +539,7 @@ def _lead_table(judges: Judges) -> Table:
             for j in judges
         ]
     return Table.of(
-        ("Ahead of", *(judge.name for judge in judges)),
+        ("Judge minus", *(judge.name for judge in judges)),
         rows,
         note=(
             "Difference in agreement with people, in percentage points, ties excluded; intervals "
@@ -631,8 +639,8 @@ def chance_section(judges: Judges) -> Section:
         "Kappa, two people": [number_of(one.people_kappa) for one in agreed],
         "Krippendorff's alpha, people": [number_of(one.alpha) for one in agreed],
         "Gwet's AC1, people": [number_of(one.ac1) for one in agreed],
-        "Judge over two people": [percent_of(top.to_people) for top in tops],
-        "Judge over the best possible judge": [percent_of(top.to_highest) for top in tops],
+        "Judge ÷ two people": [percent_of(top.to_people) for top in tops],
+        "Judge ÷ best possible judge": [percent_of(top.to_highest) for top in tops],
         "Each item once, ties excluded": [percent_of(one.by_item.without_ties) for one in agreed],
         "Each item once, with ties": [percent_of(one.by_item.with_ties) for one in agreed],
     }
@@ -766,9 +774,8 @@ def bias_section(judges: Judges, level: float) -> Section:
             "clustered by prompt, from one Bradley-Terry fit with these terms to votes and one "
             "to verdicts. The difference is the bias: if people also prefer longer answers, that "
             "part is not counted as the judge's. Its own model: its lead over the mean of the "
-            "others on either board; the difference is what the line through the other models "
-            "does not explain, with a prediction interval: it excludes 0 only if the judge "
-            "shifts no other model nearly as far."
+            "others on either board; the difference is the residual from a line fitted to the "
+            "other models, with a prediction interval."
         ),
     )
     figures: tuple[Figure, ...] = ()

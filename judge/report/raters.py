@@ -82,7 +82,7 @@ def raters_page(study: RaterStudy, made: date) -> Page:
         answers=(Answer("Raters", "fair", headline, tuple(rest)),),
         first=Section("One by one", table=_rater_table(study), more=tuple(more)),
         sections=(
-            Section("Limits", points=(*foremost(study.warnings), *LIMITS)),
+            Section("Limits", points=(*foremost(study.warnings, None), *LIMITS)),
             Section("Reproduce this report", code=_command(study)),
         ),
         made=made,
@@ -187,9 +187,7 @@ def _command(study: RaterStudy) -> str:
         words += ["--until", f"{study.wanted:g}"]
     if study.alpha_plan is not None and study.alpha_plan.enough.wanted != WANTED_ALPHA:
         words += ["--until-alpha", f"{study.alpha_plan.enough.wanted:g}"]
-    words += study.options.words()
-    words += option_words(study.source)
-    return shlex.join([*words, "--out", NAME])
+    return shlex.join([*words, *study.options.words(), *option_words(study.source)])
 
 
 SCORES_NAME = "scores"
@@ -230,8 +228,8 @@ def scores_page(scored: Scored, made: date) -> Page:
         first=_correlation_section(scored),
         sections=(
             *((Section("Model by model", figures=figures),) if figures else ()),
-            Section("Limits", points=(*foremost(scored.on_data), *SCORES_LIMITS)),
-            Section("Reproduce this report", code=shlex.join([*words, "--out", SCORES_NAME])),
+            Section("Limits", points=(*foremost(scored.on_data, None), *SCORES_LIMITS)),
+            Section("Reproduce this report", code=shlex.join(words)),
         ),
         made=made,
         version=__version__,

@@ -268,7 +268,7 @@ def _plan_section(judges: Judges) -> Section:
 
 def _next(n: int) -> str:
     if not n:
-        return "Every judged item has votes: new ones need verdicts first."
+        return "All judged items have votes; judge more items first."
     return f"{plural(n, 'item')} to vote on next are drawn in {SEND} beside this report."
 
 
@@ -496,7 +496,7 @@ def judges_page(study: Study, made: date) -> Page:
         sections=(
             *against,
             _limits(study),
-            Section("Reproduce this report", code=command(study, "judges")),
+            Section("Reproduce this report", code=_command(study, "judges")),
         ),
         made=made,
         version=__version__,
@@ -607,7 +607,7 @@ def report_page(study: Study, made: date) -> Page:
     if any(judge.win_rates for judge in judges):
         sections.append(_win_rate_section(judges, level))
     sections += [_data(study), _rules(study), _limits(study)]
-    sections.append(Section("Reproduce this report", code=command(study)))
+    sections.append(Section("Reproduce this report", code=_command(study)))
     sections[n_open:] = [replace(one, folded=True) for one in sections[n_open:]]
     named = joined([judge.name for judge in judges])
     page = Page(
@@ -831,7 +831,7 @@ def _limits(study: Study) -> Section:
         "The items are those that were voted on. If people were asked about some kinds more "
         "often, these figures weight them more.",
     )
-    return Section("Limits", points=(*foremost(study.warnings), *always))
+    return Section("Limits", points=(*foremost(study.warnings, None), *always))
 
 
 def option_words(files: Files) -> Iterator[str]:
@@ -842,14 +842,13 @@ def option_words(files: Files) -> Iterator[str]:
     yield from (f"--label={theirs}={ours}" for theirs, ours in files.labels)
 
 
-def command(study: Study, name: str = "judge") -> str:
-    """Write the command that makes this report."""
-    words = ["arena", "study", name, str(study.votes), str(study.verdicts)]
-    words += study.options.words()
+def _command(study: Study, name: str = "judge") -> str:
+    """Write the command that makes this report, without its form."""
+    words = ["arena", "study", name, str(study.votes), str(study.verdicts), *study.options.words()]
     if (licence := study.licence) is not None:
         words += ["--certificate", "judge.toml", "--margin", f"{licence.margin:g}"]
         words += ["--until", licence.until.isoformat()]
         words += ["--votes-a-year", str(licence.votes_a_year)]
     sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
     words += dict.fromkeys(word for files in sources for word in option_words(files))
-    return shlex.join([*words, "--out", "study"])
+    return shlex.join(words)

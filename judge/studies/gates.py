@@ -506,9 +506,10 @@ def _favouritism(evidence: Evidence) -> str:
             f"Favouritism was not tested: the test needs {MIN_MODELS} models, and per model "
             f"{MIN_ITEMS} items on {MIN_PROMPTS} prompts."
         )
-    text = f"Favouritism was tested for {tested} of {plural(len(evidence.favouritism), 'model')}"
+    models = plural(len(evidence.favouritism), "model")
+    text = f"Favouritism could be tested for {tested} of {models}"
     if not evidence.biased:
-        text += f"; none is significantly favoured by more than {FAVOURED:g} wins per item"
+        text += f" and was not found there (more than {FAVOURED:g} wins per item)"
     return f"{text}. The test can miss a judge that favours the best model."
 
 

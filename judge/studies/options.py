@@ -48,8 +48,7 @@ class StudyOptions:
     rounds : int
         Number of resamples per interval.
     seed : int
-        Random seed. All figures start from it, so that those of a judge and of people use the
-        same draws.
+        Random seed for all figures, so that judge and human figures share resamples.
     level : float
         Confidence level.
     """
@@ -108,9 +107,9 @@ class Terms:
         Write a validation certificate (.toml) if the judge may replace people.
     margin : float or None
         Maximum difference between the judge's and people's win rate of a model, in percentage
-        points; to be fixed before looking at the labels.
+        points; to be fixed before seeing the votes.
     until : date or None
-        Last day of validity; half a year from now by default.
+        Expiry date of the certificate; half a year from now by default.
     votes_a_year : int
         Number of human votes per year that `arena judge drift` can expect.
     """

@@ -32,8 +32,8 @@ from rating.typing import Bools, Floats, Ints
 from rating.variants import to_points
 
 ASSUMPTION = (
-    "The items with votes are a random subset of all judged items, or were drawn with "
-    "the given probabilities; items of different prompts are independent."
+    "Assumes that items with votes are a random subset of all judged items, or were drawn with "
+    "the given probabilities, and that items of different prompts are independent."
 )
 """Printed beside every estimate of this kind."""
 

@@ -115,7 +115,7 @@ def read_scored_items(
 ) -> ScoredItems:
     """Read scores: one row an item, model and repeat.
 
-    Logs of Inspect, lm-eval's ``samples_*.jsonl``, samples of every_eval_ever, marks of a judge,
+    Logs of Inspect, lm-eval's ``samples_*.jsonl``, samples of every_eval_ever, judge scores,
     and tables with a column of `ROLES` for item and score. Rows on one item are repeats, which are
     averaged. A model without a column is the folder of an lm-eval file, or else the name of the
     source. A model that two sources score on one item is two runs, named by the sources. A source

@@ -204,7 +204,7 @@ def _counts(axes: "Axes", grid: _Grid, layout: _Layout, theme: Theme) -> None:
         if scores is None:
             axes.text(j + 0.5, i + 0.5, votes, fontsize=size, **words)
             continue
-        axes.text(j + 0.5, i + 0.32, f"{scores[i, j]:.0f} %", fontsize=size, **words)
+        axes.text(j + 0.5, i + 0.32, f"{scores[i, j]:.0f}%", fontsize=size, **words)
         axes.text(j + 0.5, i + 0.7, votes, fontsize=0.85 * size, **words)
 
 
@@ -262,7 +262,7 @@ def intervals(report: ReportDict, *, made: date, title: str = "Ratings") -> Pict
         sentences.append(f"Intervals: of the distance from {reference}.")
     if known:
         level = 100 * report["method"].get("level", 0.95)
-        sentences.append(f"Right: ranks that the votes allow, all at once at {level:g} %.")
+        sentences.append(f"Right: ranks that the votes allow, all at once at {level:g}%.")
         if len(rows) > 1 and all(row.ranks == f"1–{len(rows)}" for row in rows):
             sentences.append("Ranges from first to last claim no order.")
         scale = Scale.of_ratings(rows, rule)

@@ -427,7 +427,7 @@ ReportDict = Mapping[str, Any]
 """A result in the shape of ``arena rate --format json``."""
 
 TIES = {
-    "half": "Bradley-Terry, a tie half a win",
+    "half": "Bradley-Terry with a tie as half a win",
     "davidson": "Bradley-Terry with Davidson's ties",
     "rao-kupper": "Bradley-Terry with Rao and Kupper's ties",
     "grounded": "grounded Rao-Kupper, both bad below a zero",
@@ -449,7 +449,7 @@ def _votes_caption(report: ReportDict) -> str:
     Examples
     --------
     >>> _votes_caption({"votes": {"used": 2184, "voters": 56, "effective_voters": 31.4}})
-    '2,184 votes by 56 voters (effectively 31)'
+    '2,184 votes by 56 voters (effective number 31)'
     """
     votes = report["votes"]
     text = f"{votes['used']:,} vote{'s' if votes['used'] != 1 else ''}"
@@ -457,7 +457,7 @@ def _votes_caption(report: ReportDict) -> str:
         return f"{text}, voters not known"
     text += f" by {votes['voters']:,} voter{'s' if votes['voters'] != 1 else ''}"
     effective = votes.get("effective_voters")
-    return text if effective is None else f"{text} (effectively {effective:,.0f})"
+    return text if effective is None else f"{text} (effective number {effective:,.0f})"
 
 
 def summary(report: ReportDict) -> str:
@@ -468,12 +468,12 @@ def summary(report: ReportDict) -> str:
     >>> summary({"votes": {"used": 82, "voters": None, "self": 1, "dropped": {"skipped": 2}},
     ...          "method": {"ties": "half", "interval": "none", "scale": 400.0}})
     '82 votes, voters not known. Excluded: 1 a model against itself, 2 skipped. \
-Bradley-Terry, a tie half a win; no intervals; 400 points are odds of ten to one.'
+Bradley-Terry with a tie as half a win; no intervals; 400 points are odds of ten to one.'
     """
     votes, method = report["votes"], report["method"]
     votes_text = _votes_caption(report)
     if votes.get("top_voter_share") is not None:
-        votes_text += f"; the busiest cast {votes['top_voter_share']:.0%}"
+        votes_text += f"; the most active cast {votes['top_voter_share']:.0%}"
     aside = {"a model against itself": votes["self"], **votes["dropped"]}
     left = ", ".join(f"{n:,} {why}" for why, n in aside.items() if n)
     sentences = [f"{votes_text}.", f"Excluded: {left}." if left else ""]
@@ -488,9 +488,9 @@ def _method_caption(report: ReportDict) -> str:
     Examples
     --------
     >>> _method_caption({"method": {"ties": "half", "ridge": 1.0, "style": ["length"]}})
-    'Bradley-Terry, a tie half a win, ridge 1, style held equal (length)'
+    'Bradley-Terry with a tie as half a win, ridge 1, style held equal (length)'
     >>> _method_caption({"method": {"half_life": 30, "since": "2026-01-31T00:00:00+00:00"}})
-    'Bradley-Terry, a tie half a win, weights halved every 30 days of age, since 2026-01-31'
+    'Bradley-Terry with a tie as half a win, weights halved every 30 days of age, since 2026-01-31'
     """
     method = report["method"]
     parts = [TIES.get(method.get("ties", "half"), f"ties: {method.get('ties')}")]
@@ -548,13 +548,13 @@ def borrowed_caption(report: ReportDict) -> str:
     Examples
     --------
     >>> borrowed_caption({"ratings": [{"borrowed": 0.25}, {"borrowed": 0.5}]})
-    'Shrunk towards the whole board: 25 to 50 % of each rating comes from other categories.'
+    'Shrunk towards the whole board: 25 to 50% of each rating comes from other categories.'
     """
     shares = [100 * row["borrowed"] for row in report["ratings"] if "borrowed" in row]
     if not shares:
         return ""
     return (
-        f"Shrunk towards the whole board: {min(shares):.0f} to {max(shares):.0f} % of each rating "
+        f"Shrunk towards the whole board: {min(shares):.0f} to {max(shares):.0f}% of each rating "
         "comes from other categories."
     )
 
@@ -575,7 +575,7 @@ def _interval_caption(report: ReportDict) -> str:
     Examples
     --------
     >>> _interval_caption({"method": {"interval": "sandwich", "cluster": "voter", "level": 0.95}})
-    '95 % intervals: sandwich, clustered by voter'
+    '95% intervals: sandwich, clustered by voter'
     """
     method = report["method"]
     if not has_intervals(report):
@@ -584,7 +584,7 @@ def _interval_caption(report: ReportDict) -> str:
     of = f" of the difference from {base}" if base is not None else ""
     kind = method.get("interval", "sandwich")
     name = INTERVALS.get(kind, str(kind))
-    text = f"{100 * method.get('level', 0.95):g} % intervals{of}: {name}"
+    text = f"{100 * method.get('level', 0.95):g}% intervals{of}: {name}"
     cluster = CLUSTERS.get(method.get("cluster") or "none")
     return f"{text}, clustered {cluster}" if cluster else f"{text}, votes taken as independent"
 

@@ -257,7 +257,7 @@ def test_what_cannot_be_labelled_is_one_clear_line(command: Command, tmp_path: P
     refused(command("label", "q.csv", "--to", "q.csv"), "read and written at once")
     refused(command("label", "q.csv", "--to", "r.xlsx"), "r.xlsx", ".parquet")
     refused(command("label", "q.csv", "--to", "r.csv"), "'category' already")
-    refused(command("label", "sqlite:///gone.db"), "no such database")
+    refused(command("label", "sqlite:///gone.db"), "No database")
     assert not (tmp_path / "gone.db").exists()
     assert "100.0%" in command("label", "p.csv", "--column", "prompt=words").stdout
 

@@ -95,7 +95,7 @@ def test_votes_may_stay_out_of_the_folder(command: Command, tmp_path: Path, card
 
 def test_what_is_wrong_is_one_clear_line(command: Command, tmp_path: Path, card: str) -> None:
     gone = "sqlite:///gone.db"
-    refused(command("publish", "board", "--card", card, "--database", gone), "no such database")
+    refused(command("publish", "board", "--card", card, "--database", gone), "No database")
     url = new_sqlite(tmp_path)
     refused(
         command("publish", "board", "--database", url),

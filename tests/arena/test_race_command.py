@@ -66,7 +66,7 @@ def test_the_json_has_the_keys_that_programs_read(command: Command, tmp_path: Pa
     assert report["separated"] is True
     assert 0 < report["at"] <= report["votes"]
     assert report["interval"][0] > 0
-    assert report["badge"] == "separated, however often one looked (95 %)"
+    assert report["badge"] == "separated, however often one looked (95%)"
 
 
 def test_a_terminal_says_who_is_ahead_and_up_to_the_budget_it_goes_on(
@@ -75,7 +75,7 @@ def test_a_terminal_says_who_is_ahead_and_up_to_the_budget_it_goes_on(
     write(tmp_path)
     shown = " ".join(command(*ASKED).stdout.split())
     assert shown.startswith("m0 is ahead of m1 after")
-    assert "separated, however often one looked (95 %)" in shown
+    assert "separated, however often one looked (95%)" in shown
     whole = command(*ASKED, "--until", "budget", "--budget", "1000", "--format", "json")
     report = json.loads(whole.stdout)
     assert report["votes"] == 1000

@@ -348,6 +348,8 @@ def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
     assert second.startswith("100% of its verdicts equal choosing the longer answer")
     page = command(*words, "--format", "md").stdout
     assert "## owl: No. The judge does no better than choosing the longer answer." in page[:600]
+    assert f"```\narena {' '.join(words)} --format md\n```" in page
+    assert "rated by both" in page.split("# Limits")[1], "a report lists every warning"
 
 
 def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> None:
@@ -399,6 +401,7 @@ def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> 
     folder = arena.folder / "found" / "deep"
     ends = {path.suffix for path in folder.iterdir()}
     assert ends == {".html", ".md", ".tex", ".json", ".parquet"}
+    assert "--rounds 100 --out found/deep\n```" in (folder / "report.md").read_text()
     assert list(json.loads((folder / "report.json").read_text())) == OF_ONE
 
 
@@ -425,7 +428,7 @@ def test_what_cannot_be_used_is_told_in_a_line(
 
 def test_a_file_that_is_not_there_is_told_in_a_line(command: Command, arena: Arena) -> None:
     refused(command("study", "judge", "votes.csv", "none.csv"), "'none.csv'")
-    refused(command("study", "judge", "sqlite:///none.db", "verdicts.csv"), "no such database")
+    refused(command("study", "judge", "sqlite:///none.db", "verdicts.csv"), "No database")
 
 
 def test_every_option_and_key_is_explained(command: Command) -> None:

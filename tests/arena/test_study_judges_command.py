@@ -243,7 +243,7 @@ def test_the_report_has_every_form(arena: Command, tmp_path: Path) -> None:
     }
     page = (tmp_path / "board" / "judges.html").read_text(encoding="utf-8")
     assert "Leaderboard of judges" in page
-    assert "arena study judges votes.csv verdicts.csv --rounds 100 --out study" in page
+    assert "arena study judges votes.csv verdicts.csv --rounds 100 --out board" in page
 
 
 def test_the_examples_of_the_help_run(arena: Command) -> None:

@@ -82,7 +82,7 @@ def test_the_report_has_a_heat_map_and_every_form(arena: Command, tmp_path: Path
     assert names == {f"panel.{form}" for form in ("html", "md", "tex", "json", "parquet")}
     html = (tmp_path / "report" / "panel.html").read_text(encoding="utf-8")
     assert 'aria-label="Correlation of errors"' in html
-    assert "arena study panel verdicts.csv --rounds 100 --out panel" in html
+    assert "arena study panel verdicts.csv --rounds 100 --out report" in html
 
 
 def test_several_files_are_several_tables(arena: Command, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_the_report_leads_to_its_command(files: Command) -> None:
     words = ("study", "raters", "ratings.csv", "--until", "0.03")
     assert files(*words, "--out", "report").returncode == 0
     html = (files.folder / "report" / "raters.html").read_text("utf-8")
-    assert "arena study raters ratings.csv --until 0.03 --out raters" in html
+    assert "arena study raters ratings.csv --until 0.03 --out report" in html
     assert (files.folder / "report" / "raters.parquet").exists()
 
 

@@ -157,7 +157,7 @@ def test_a_folder_holds_a_report_that_loads_nothing(arena: Command, tmp_path: Pa
     assert page.count("<svg") == 2  # none of the column without a score
     assert f"<title>{NAMES[0]}</title>" in page
     assert not re.search(r'(?:src|href)="(?!#)|url\(', page)
-    assert "arena study scores scores.csv votes.csv --rounds 200 --seed 7 --out scores" in page
+    assert "arena study scores scores.csv votes.csv --rounds 200 --seed 7 --out study" in page
     for wanted in ("Scores are taken as exact", "MMLU", "no rating: else."):
         assert wanted in page
         assert wanted in (tmp_path / "study" / "scores.md").read_text()

@@ -57,7 +57,7 @@ def test_the_report_leads_to_its_command(files: Command) -> None:
     words = ("study", "truth", "verdicts.csv", "--truth", "pairs.jsonl", "--by", "source")
     assert files(*words, "--out", "report").returncode == 0
     html = (files.folder / "report" / "truth.html").read_text("utf-8")
-    assert "arena study truth verdicts.csv --truth pairs.jsonl --by source --out truth" in html
+    assert "arena study truth verdicts.csv --truth pairs.jsonl --by source --out report" in html
     assert (files.folder / "report" / "truth.parquet").exists()
 
 

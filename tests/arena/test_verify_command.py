@@ -171,7 +171,7 @@ def test_a_record_with_a_mark_says_from_where_on_it_binds_all(
 
 def test_what_is_no_record_is_one_clear_line(command: Command, tmp_path: Path) -> None:
     refused(command("verify", "gone.db"), "'gone.db'", "no such file")
-    refused(command("verify", "sqlite:///gone.db"), "no such database")
+    refused(command("verify", "sqlite:///gone.db"), "No database")
     refused(command("verify", "gone.csv"), "'gone.csv'", "no such file")
     (tmp_path / "notes.txt").write_text("Dear diary" * 1000)
     refused(command("verify", "notes.txt"), "notes.txt", "not a database")

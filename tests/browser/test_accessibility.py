@@ -211,5 +211,5 @@ def test_the_leaderboard_with_and_without_the_votes_left_out(
             heading.wait_for()
             assert_accessible(page)
             page.get_by_role("link", name="See the leaderboard with them").click()
-            page.get_by_text("Here votes count that the leaderboard excludes").wait_for()
+            page.get_by_text("This view includes votes that the leaderboard excludes").wait_for()
             assert_accessible(page)

@@ -41,7 +41,7 @@ PAGES = {
     "/votes/erase": "Delete my prompts and answers",
     "/method": "Method",
     "/evaluation": "Evaluation card",
-    "/models": "Models come and go",
+    "/models": "Added and retired models",
     "/study": MISSING,  # nobody has made a study of this one, nor cards
     "/cards": MISSING,
     "/studies": "Studies",

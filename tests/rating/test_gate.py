@@ -130,7 +130,7 @@ def test_few_voters_tell_nothing_but_of_themselves() -> None:
     data = Crowd(lead=1.0, per_voter=150).draw(6, np.random.default_rng(1)).upto(6)
     result = gate(data, ASKED)
     assert (result.answer, result.by, result.difference) == ("cannot tell", "nothing", None)
-    assert "nothing is estimated from fewer than 15" in result.why
+    assert "at least 15 are needed" in result.why
     own = gate(data, replace(ASKED, claims="these-voters"))
     assert own.answer == "better"
     assert own.rests_on.endswith("it speaks for these voters alone")
@@ -218,7 +218,7 @@ def test_a_margin_that_one_vote_would_show_takes_one_vote() -> None:
 def test_even_models_on_the_line_are_settled_by_no_number_of_votes(margin: float) -> None:
     even = known(replace(ASKED, margin=margin))
     assert even.needed is None
-    assert "No number of votes settles it if they are even." in even.verdict
+    assert "No number of votes settles it if the models are equal." in even.verdict
     better = known(replace(ASKED, margin=0.0, require="better"))
     assert better.needed is not None
     assert "is 20 points ahead" in better.verdict

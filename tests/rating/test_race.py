@@ -26,13 +26,13 @@ def head_to_head(score: np.ndarray, voter: np.ndarray) -> VoteRows:
 def test_a_lead_of_a_hundred_points_is_seen_and_said() -> None:
     race = run_race(Field(lead=100).draw(6000, 1), AHEAD)
     assert race.separated is not None
-    assert race.badge == "separated, however often one looked (95 %)"
+    assert race.badge == "separated, however often one looked (95%)"
     look = race.looks[-1]
     assert look == race.separated
     assert look.lower > 0
     assert race.sentence == (
         f"m0 is ahead of m1 after {look.votes:,} votes of {look.voters:,} voters: separated, "
-        f"however often one looked (95 %). Lead of m0: {look.lead:+.0f} points "
+        f"however often one looked (95%). Lead of m0: {look.lead:+.0f} points "
         f"({look.lower:+.0f} to {look.upper:+.0f})."
     )
 

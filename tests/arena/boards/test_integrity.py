@@ -278,10 +278,10 @@ def test_the_answers_of_a_database_are_read_by_command(command: Command, databas
     result = command("probe", "names", database, "--format", "json")
     assert json.loads(result.stdout)["named"] == 0
     assert "In 0 of 20 battles" in command("probe", "names", database).stdout
-    refused(command("probe", "names", "sqlite:///none.db"), "no such database")
+    refused(command("probe", "names", "sqlite:///none.db"), "No database 'none.db'")
     words = command("probe", "words", database, "--format", "json")
     assert {*json.loads(words.stdout)} >= {"accuracy", "majority", "models"}
     assert "The model is identified for" in command("probe", "words", database).stdout
     refused(
-        command("exclude", "b0", "--reason", "x", "--database", "sqlite:///none.db"), "no such"
+        command("exclude", "b0", "--reason", "x", "--database", "sqlite:///none.db"), "No database"
     )

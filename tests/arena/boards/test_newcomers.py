@@ -236,7 +236,7 @@ def test_newcomers_are_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
         (content(judge_only={"value": 3.0, "lower": None, "upper": None}), "'new' without an int"),
         (content(judge_only={"value": 3.0, "lower": 1.0, "upper": 2.0}), "3.0 does not lie from"),
         (content(judge_only={"value": 1e999, "lower": 1.0, "upper": 2.0}), "finite"),
-        (content(level=0.9), "has intervals of 90 %, and the leaderboard those of 95 %"),
+        (content(level=0.9), "has intervals of 90%, and the leaderboard those of 95%"),
         (content(calibrated_on="4"), "calibrated_on"),
         (content(board=[{"model": "m0"}]), "board.0.rating"),
         (content(model="x" * 2000), "model"),
@@ -289,8 +289,8 @@ def test_a_board_that_is_served_shows_a_newcomer_hollow(tmp_path: Path) -> None:
     assert one["rating"] == pytest.approx(1110)
     words = re.sub(r"\s+", " ", unescape(re.sub("<[^>]+>", " ", page)))
     assert "○ Name w by a judge" in words
-    assert "Name w : by <i>owl</i> , whose errors were learnt on 4 models" in words
-    assert "Rated by a judge alone until 30 votes of people are there" in words
+    assert "Name w : by <i>owl</i> , calibrated on 4 models" in words
+    assert "Rated only by a judge until it has 30 human votes" in words
     assert "<i>owl" not in page
     assert len(lines) == 5
     assert "judge only" in lines[-1]

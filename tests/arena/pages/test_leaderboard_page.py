@@ -144,7 +144,7 @@ def test_retired_models_are_marked_and_can_be_hidden(
     board = make_board(rows=(make_row(), gone))
     page = board_page(board)
     assert "chalk-3b retired Stone Works" in text(page)
-    assert "1 model has retired; its votes count on. Hide retired models" in text(page)
+    assert "1 model has retired; its votes still count. Hide retired models" in text(page)
     assert 'href="/leaderboard?retired=hide"' in page
     selection = Selection.of("votes", "", "hide")
     hidden = leaderboard_page(board, linked=True, now=NOW, selection=selection)
@@ -359,8 +359,8 @@ def test_the_board_stands_beside_the_one_with_the_votes_left_out(make_board: Mak
 
 def test_the_board_with_the_votes_left_out_says_so(make_board: MakeBoard) -> None:
     whole = make_board(policy="default-v1")
-    assert "Here votes count that the leaderboard excludes" in text(board_page(whole))
-    assert "Here votes count" not in text(board_page(make_board()))
+    assert "This view includes votes that the leaderboard excludes" in text(board_page(whole))
+    assert "This view includes" not in text(board_page(make_board()))
 
 
 def test_a_ring_is_named_in_the_language_of_the_page(make_board: MakeBoard) -> None:

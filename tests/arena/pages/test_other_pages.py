@@ -75,7 +75,7 @@ def test_an_unknown_voter_is_told_of_the_cookie() -> None:
 @pytest.mark.parametrize("pacing", list(Pacing))
 def test_the_method_page_tells_how_this_arena_paces(make_board: MakeBoard, pacing: Pacing) -> None:
     shown = text(method_page(make_board(), pacing=pacing, linked=True))
-    assert ("releases both answers at one pace" in shown) == (pacing is Pacing.PACED)
+    assert ("releases both answers at the same pace" in shown) == (pacing is Pacing.PACED)
     assert ("appear together" in shown) == (pacing is Pacing.BOTH_DONE)
     assert ("Speed is visible" in shown) == (pacing is Pacing.RAW)
 

@@ -18,7 +18,7 @@ from judge.render.pages import SITE_HEAD
 from judge.report.page import LONGEST, Example, Section, as_html, as_latex, as_markdown
 from judge.report.page import Page as Report
 from judge.report.plots import Mark, dots, scatter
-from judge.report.studies import command, differing, report_page, rows, write_report
+from judge.report.studies import differing, report_page, rows, write_report
 from judge.studies.alignment import Outputs
 from judge.studies.data import read_study
 from judge.studies.one_judge import Study, study_judges
@@ -283,11 +283,6 @@ def test_the_files_hold_the_figures_of_the_study(study: Study, tmp_path: Path) -
     advantage = next(row for row in rows(study) if row["figure"] == "alternative.advantage")
     assert advantage["value"] == figures["alternative"]["advantage"]
     assert advantage["n"] == 3
-
-
-def test_the_command_makes_the_same_again(study: Study) -> None:
-    assert command(study).split()[:3] == ["arena", "study", "judge"]
-    assert command(study).endswith("--rounds 100 --out study")
 
 
 def test_a_report_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -> None:

@@ -262,10 +262,10 @@ def test_no_intervals_are_dots_and_said() -> None:
 
 def test_the_caption_says_votes_voters_method_level_data_and_date() -> None:
     assert intervals(report_of(["x", "y"]), made=MADE).caption == (
-        "100 votes by 12 voters (effectively 7). Bradley-Terry, a tie half a win; 95 % intervals: "
-        "sandwich, clustered by voter. Dashed line: the mean of all models, 1,000. Right: ranks "
-        "that the votes allow, all at once at 95 %. Ranges from first to last claim no order. "
-        "arena 1.0, data ffffffffffff, 2026-05-03."
+        "100 votes by 12 voters (effective number 7). Bradley-Terry with a tie as half a win; "
+        "95% intervals: sandwich, clustered by voter. Dashed line: the mean of all models, "
+        "1,000. Right: ranks that the votes allow, all at once at 95%. Ranges from first to last "
+        "claim no order. arena 1.0, data ffffffffffff, 2026-05-03."
     )
 
 
@@ -439,4 +439,4 @@ def test_a_pooled_board_s_picture_says_what_it_borrows() -> None:
     report["method"] |= {"by": "language", "pool": True}
     caption = intervals(report, made=MADE).caption
     assert "pooled by language" in caption
-    assert "31 to 52 % of each rating comes from other categories" in caption
+    assert "31 to 52% of each rating comes from other categories" in caption
