@@ -254,23 +254,21 @@ def baseline_of(
         return given
     if len(upstream) > 1:
         category = next(iter(next(iter(upstream.values()))))
-        msg = (
+        raise DataError(
             f"Upstream compares {_categories(upstream)}, and a bench has one baseline: run one "
             f"bench per category, with --where \"category = '{category}'\"."
         )
-        raise DataError(msg)
     in_items = sorted({item.generator or "" for item in items if item.baseline is not None})
     if len(in_items) == 1:
         return in_items[0]
     known = next(iter(upstream), BASELINES.get(method))
     if known is not None and known in models:
         return known
-    msg = (
+    raise DataError(
         f"{method} compares with a baseline: name a model with --baseline"
         f"{f' (upstream has {known})' if known else ''}, or give items with answers in a column "
         "'output'."
     )
-    raise DataError(msg)
 
 
 def _by_category(items: Sequence[Item]) -> dict[str, dict[str, int]]:
@@ -378,11 +376,10 @@ def checked(cases: Sequence[Benched], items: Sequence[Item]) -> list[Checked]:
     for case in cases:
         task = tasks[case.named.prompt_id]
         if task is None:
-            msg = (
+            raise DataError(
                 f"The item {case.named.prompt_id!r} has no instructions: give the columns "
                 "'instruction_id_list' and 'kwargs' of IFEval."
             )
-            raise DataError(msg)
         results.append(check(task, case.named.case.response_a))
     return results
 

@@ -110,11 +110,10 @@ def _opened_prompts(
         there = rows.columns
         name = require(column, there) if column else next((n for n in PROMPTS if n in there), None)
         if name is None:
-            msg = (
+            raise DataError(
                 f"There is no column of prompts in {str(source)!r}, but {quoted_names(there)}: "
                 "name it with --column."
             )
-            raise DataError(msg)
         cells = rows.project(quoted(name)).fetchnumpy()[name].tolist()
         yield rows, [_prompts(cell, row, source) for row, cell in enumerate(cells, 1)]
 
@@ -486,11 +485,10 @@ def orders(items: Sequence[str], shards: int, permutations: int, seed: int) -> O
         If a shard would have under three items: two have one other order alone.
     """
     if shards < FEWEST_SHARDS or len(items) < 3 * shards:
-        msg = (
+        raise DataError(
             f"{len(items)} items are too few for {shards} shards of three items and more: "
             f"take between 2 and {len(items) // 3}."
         )
-        raise DataError(msg)
     rng = np.random.default_rng(seed)
     return [
         [

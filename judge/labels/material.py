@@ -274,11 +274,10 @@ def _begun(asked: Sequence[Asked]) -> Topics:
     codes: dict[str, int] = {}
     people = np.array([codes.setdefault(one.person, len(codes)) for one in asked], dtype=np.int64)
     if len(asked) < FIRST_PROMPTS or len(codes) < FIRST_PEOPLE:
-        msg = (
+        raise DataError(
             f"Topics of private prompts need {FIRST_PROMPTS} prompts by {FIRST_PEOPLE} people, "
             f"got {len(asked)} by {len(codes)}: collect more."
         )
-        raise DataError(msg)
     return learn([one.text for one in asked], people, PRIVATE)
 
 

@@ -419,11 +419,10 @@ def read_safety(path: Path) -> SafetyTable:
         judges.append(judge if isinstance(judge, str) and judge.strip() else None)
         for rate in _rates(file, content):
             if source.setdefault(rate.model, file) != file:
-                msg = (
+                raise DataError(
                     f"The model {rate.model!r} stands in {str(source[rate.model])!r} and in "
                     f"{str(file)!r}: keep one of them."
                 )
-                raise DataError(msg)
             rates.setdefault(rate.model, {})[rate.what, rate.mode] = rate
     if not rates:
         msg = f"{str(path)!r} holds no rates. Write some with: arena safety PACK --out FILE.json"

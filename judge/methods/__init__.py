@@ -65,11 +65,10 @@ def method_file(name: str) -> FileMethod:
         return read_method(Path(name), (*PUBLISHED, WRITER))
     if name in PUBLISHED:
         return published(name)
-    msg = (
+    raise DataError(
         f"There is no method {name!r} to run: choose one of {', '.join(PUBLISHED)}, or give a "
         f"file of your own that ends in {ENDING}."
     )
-    raise DataError(msg)
 
 
 def method(

@@ -376,10 +376,9 @@ def _relevance(file: Path) -> list[tuple[str, str, float]]:
     for number, line in enumerate(read_text(file).splitlines(), 1):
         parts = line.split()
         if len(parts) != 4 or not _is_number(parts[3]):
-            msg = (
+            raise DataError(
                 f"Line {number} of {str(file)!r} is {line!r}: write topic, 0, document, relevance."
             )
-            raise DataError(msg)
         rows.append((parts[0], parts[2], float(parts[3])))
     return rows
 

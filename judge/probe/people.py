@@ -277,11 +277,10 @@ def recognise(
     rows = np.flatnonzero(np.isin(models, known)).tolist()
     prompts = len({groups[row] for row in rows})
     if len(known) < 2 or prompts < FOLDS:
-        msg = (
+        raise DataError(
             f"Two models of {LEAST} answers each on {FOLDS} prompts are needed; there are "
             f"{len(known)} such models and {prompts} prompts."
         )
-        raise DataError(msg)
     true, answers = np.array(models)[rows], [texts[row] for row in rows]
     words = TfidfVectorizer(ngram_range=(1, 2), max_features=MOST_WORDS, sublinear_tf=True)
     classifier = make_pipeline(words, LogisticRegression(C=10.0, max_iter=1000))

@@ -386,11 +386,10 @@ def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> dict[str,
             own = labels.setdefault(judge, {}).setdefault(run, {}).setdefault(order, {})
             if case in own:
                 where = f"{run!r}, order {order!r}" if order else f"{run!r}"
-                msg = (
+                raise DataError(
                     f"The case {' / '.join(case)} comes twice in {where}: name each run's file, "
                     f"or add a column that tells cases apart, one of run, {', '.join(CASE)}."
                 )
-                raise DataError(msg)
             own[case] = label
             met.setdefault(judge, {})[case] = None
     audits, counts = [], {}

@@ -200,11 +200,10 @@ def _by_columns(data: Annotations) -> str:
     method = next((method for names, method in _MARKED_BY if data.has(*names)), None)
     if method is None:
         there = quoted_names(list(data.columns))
-        msg = (
+        raise DataError(
             f"The scoring method for {data.source!r} cannot be inferred; its columns are {there}. "
             f"Name it with --method, one of {', '.join(METHODS)}."
         )
-        raise DataError(msg)
     return method
 
 

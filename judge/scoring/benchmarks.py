@@ -649,11 +649,10 @@ def swap_scores(
     """
     truth, first, second = _checked(label), _checked(as_is), _checked(swapped)
     if not len(truth) == len(first) == len(second) > 0 or not np.isin(truth, _CHOICES).all():
-        msg = (
+        raise DataError(
             f"{len(truth)} labels, {len(first)} and {len(second)} verdicts: give one of each "
             "for every case, and only cases with a label."
         )
-        raise DataError(msg)
     right, right_swapped = first == truth, second == truth
     clusters = [str(i) for i in range(len(truth))] if prompt is None else list(prompt)
     each = share([*zip(clusters * 2, [*right, *right_swapped], strict=True)], level=level)

@@ -206,11 +206,10 @@ def _require_both_lengths(length_gap: Floats) -> None:
     if length_gap.min() <= 0 <= length_gap.max():
         return
     how = "shorter" if length_gap.min() > 0 else "longer"
-    msg = (
+    raise NotIdentifiedError(
         f"Every response is {how} than the baseline's: the win rate at equal length is not "
         "determined by these rows. Give --regularisation, or rows of both kinds."
     )
-    raise NotIdentifiedError(msg)
 
 
 def _problem(data: Annotated, difficulty: Difficulty | None, block: Block | None) -> _Problem:

@@ -213,11 +213,10 @@ def estimate_difficulty(
     """
     n_models = int(model.max(initial=-1)) + 1
     if n_models < MIN_MODELS:
-        msg = (
+        raise NotIdentifiedError(
             f"Difficulties need {MIN_MODELS} models or more, and {n_models} "
             f"{'is' if n_models == 1 else 'are'} here: give difficulties with --items."
         )
-        raise NotIdentifiedError(msg)
     of_model = (model[:, None] == np.arange(n_models)).astype(np.float64)
     columns = [of_model, of_model * length[:, None]]
     design = np.hstack(columns if order is None else [*columns, order[:, None]])

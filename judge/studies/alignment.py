@@ -369,12 +369,11 @@ def on_cases(
     for one, place, turned in zip(item[0], places[0], flipped[0], strict=True):
         first, _ = of_item.setdefault(one, (place, turned))
         if named[first].battle_id != named[place].battle_id:
-            msg = (
+            raise DataError(
                 f"Several cases of {source!r} are on one item by {aligned.keyed_by}, such as "
                 f"{named[first].battle_id!r} and {named[place].battle_id!r}: name the battle_id "
                 f"in {given.source!r}."
             )
-            raise DataError(msg)
     for one, place, turned in zip(item[1], places[1], flipped[1], strict=True):
         if one in of_item:
             case, also = of_item[one]
@@ -408,11 +407,10 @@ def _refuse_twins(names: Sequence[str]) -> None:
     for name in names:
         other = seen.setdefault(spelling(name), name)
         if other != name:
-            msg = (
+            raise DataError(
                 f"Models {other!a} and {name!a} differ only in case, spaces or characters that "
                 "look alike: give each model one spelling in votes and verdicts."
             )
-            raise DataError(msg)
 
 
 def _numbered(
@@ -445,11 +443,10 @@ def _require_one_pair(
     rows, at = (both[0], row) if row < both[0].n else (both[1], row - both[0].n)
     column = rows.names[role]
     name = column.names[column.codes[at]]
-    msg = (
+    raise DataError(
         f"Item {name!r} in {rows.source!r} is on other models than elsewhere: an item is one "
         "prompt and two models."
     )
-    raise DataError(msg)
 
 
 REFUSAL, LIST_TERM = "refusal", "list"

@@ -977,11 +977,10 @@ def _by_prompt(items: Items, people: Labels, judge: Labels) -> tuple[Ints, Float
     pairs, which, counts = np.unique(sides, axis=0, return_inverse=True, return_counts=True)
     enough = np.flatnonzero(counts >= FEWEST_ITEMS)
     if len(enough) < FEWEST_PAIRS:
-        msg = (
+        raise NotIdentifiedError(
             f"{len(enough)} pairs of models have at least {FEWEST_ITEMS} items with labels of "
             f"people and of the judge; {FEWEST_PAIRS} are needed."
         )
-        raise NotIdentifiedError(msg)
     place = np.full(len(pairs), -1)
     place[enough] = np.arange(len(enough))
     column = place[which.ravel()]

@@ -287,11 +287,10 @@ def _labels_of(
     probability = rows.numbers.get("preference", np.full(rows.n, np.nan))
     outside = (probability < 0) | (probability > 1)
     if outside.any():
-        msg = (
+        raise DataError(
             f"A preference of {rows.source!r} is {probability[outside][0]:g}: give the "
             "probability of side A, from 0 to 1."
         )
-        raise DataError(msg)
     probability = np.where(flipped, 1 - probability, probability)
     return Labels(item, rater, rows.label * sign, first * sign, probability).only(rows.read)
 
@@ -339,11 +338,10 @@ def _judges(
     judge = rows.named("judge") if names else np.full(rows.n, "judge", object)
     nameless = blank(rows.names["judge"])
     if names and nameless.any():
-        msg = (
+        raise DataError(
             f"{int(nameless.sum()):,} verdicts of {rows.source!r} name no judge, and others "
             "do: name it in all of them."
         )
-        raise DataError(msg)
     single = rows.named("order") != BOTH
 
     def labels(part: Bools) -> Labels:
@@ -411,11 +409,10 @@ def by_values(aligned: Aligned, by: str) -> tuple[tuple[str, ...], list[Ints | N
     if columns == [None, None]:
         if by != PAIR:
             cast, given = aligned.sources
-            msg = (
+            raise DataError(
                 f"There is no column {by!r} in {cast.source!r} or in {given.source!r}; {PAIR!r} "
                 "stratifies by the two models."
             )
-            raise DataError(msg)
         columns = [_pairs(aligned, item) for item in aligned.item]
     names, codes = merged([column for column in columns if column is not None])
     return names, [codes.pop(0) if column is not None else None for column in columns]

@@ -130,11 +130,10 @@ def _require_no_run(votes: Source) -> None:
     with opened(votes, lambda there: [*there]) as rows:
         there = rows.columns
     if column := next((name for name in OF_A_RUN if name in there), None):
-        msg = (
+        raise DataError(
             f"{str(votes)!r} has a column {column!r}, as verdicts of a judge have: give votes of "
             "people first, and verdicts after them, as in arena gate votes.csv verdicts.csv."
         )
-        raise DataError(msg)
 
 
 def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:

@@ -530,27 +530,24 @@ def require_people(cast: Rows, given: Rows) -> None:
     """Raise `DataError` for labels that a model gave: its own column, or a voter of its name."""
     for role in ("judge", "method", "template"):
         if names := cast.used(role):
-            msg = (
+            raise DataError(
                 f"The labels of {cast.source!r} are of a model ({role} {names[0]!r}): a "
                 "certificate needs labels of people, never of models."
             )
-            raise DataError(msg)
     if SIMULATED in cast.used("voter_kind"):
-        msg = (
+        raise DataError(
             f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: a certificate "
             "needs labels of people, never of models."
         )
-        raise DataError(msg)
     models = {
         name for rows in (cast, given) for role in of_sides("model") for name in rows.used(role)
     }
     of_models = models | {*given.used("judge")}
     if voter := next((name for name in cast.used("voter") if name in of_models), None):
-        msg = (
+        raise DataError(
             f"The voter {voter!r} of {cast.source!r} has the name of a model: a certificate needs "
             "labels of people, never of models. Exclude its labels with --where."
         )
-        raise DataError(msg)
 
 
 def _answered(given: Rows, role: str) -> tuple[str, ...]:
@@ -562,12 +559,11 @@ def _answered(given: Rows, role: str) -> tuple[str, ...]:
 def _only_one(given: Rows, role: str) -> str:
     names = given.used(role)
     if len(names) > 1:
-        msg = (
+        raise DataError(
             f"A validation certificate covers one {role}, and the verdicts are by {names[0]!r}, "
             f"{names[1]!r}{(' and others' if len(names) > 2 else '')}: choose one by --where "
             f"\"{role} = '{names[0]}'\"."
         )
-        raise DataError(msg)
     return names[0] if names else ""
 
 

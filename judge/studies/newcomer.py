@@ -285,17 +285,15 @@ def calibrated(votes: Compared, method: CalibrationMethod = "temperature") -> _C
     rows = there.only(there.score != 0.5)
     n_there, n = len(there.score), len(rows.score)
     if n_there and not n:
-        msg = (
+        raise NotIdentifiedError(
             f"All {n_there} votes with a verdict are ties: people's preferences and the judge's "
             "agreement with them cannot be estimated."
         )
-        raise NotIdentifiedError(msg)
     if not np.any(rows.signal):
-        msg = (
+        raise NotIdentifiedError(
             f"The judge is undecided in all {n} cases that people decided: its verdicts cannot "
             "rate a model."
         )
-        raise NotIdentifiedError(msg)
     line = Logistic(rows.signal[:, None], rows.score, np.ones(n), RIDGE)
     best = minimise(line, np.zeros(1))
     slope = float(best.x[0])
@@ -585,12 +583,11 @@ def newcomer(
     others, own = both[~is_own], both[is_own]
     n = len(others)
     if n < FEWEST_KNOWN:
-        msg = (
+        raise NotIdentifiedError(
             f"Not enough known models: {plural(n, 'model')} other than the judge's own have both "
             f"votes and verdicts, and {FEWEST_KNOWN} are needed to relate the judge's ratings to "
             "people's."
         )
-        raise NotIdentifiedError(msg)
     n_prompts = 1 + int(max(voted.prompt.max(), judged.prompt.max()))
     equal, average = np.full(len(anchors), 1 / len(anchors)), np.isin(rated, others) / n
     people, moved_people = _strengths(voted, anchors, equal, (k, n_prompts), voters=True)
@@ -641,11 +638,10 @@ def newcomer(
     if votes >= RANKED_FROM and powered is not None and powered.lower is not None:
         answer, by = powered, "judge and people"
     if answer.value is None:
-        msg = (
+        raise NotIdentifiedError(
             f"{_NOT_SHOWN}: people's ratings may rise or fall with its ratings of "
             f"{plural(n, 'known model')}. Use another judge, or collect more verdicts."
         )
-        raise NotIdentifiedError(msg)
     return NewModel(
         model=model,
         judge=judge.name,
@@ -734,11 +730,10 @@ def _anchors(names: Sequence[str], rows: Compared, wanted: Sequence[str]) -> Int
     anchors = _largest(rows, met, len(names))
     if len(anchors) < FEWEST_KNOWN:
         some = joined([names[one] for one in anchors])
-        msg = (
+        raise NotIdentifiedError(
             f"Not enough known models: people have compared {some or 'none'} with each other, and "
             f"{FEWEST_KNOWN} are needed to relate a judge's ratings to people's."
         )
-        raise NotIdentifiedError(msg)
     return anchors
 
 
@@ -748,18 +743,16 @@ def _require_verdicts(names: Sequence[str], judged: Compared, new: int, anchors:
     against = np.isin(own.pairs, anchors).any(axis=1)
     if not against.any():
         judged_models = [names[one] for one in np.unique(judged.pairs)]
-        msg = (
+        raise NotIdentifiedError(
             f"The judge has no verdict on {name!r} against a model that people know: have it "
             f"compare {name!r} with some of them (arena judge run). It has verdicts on "
             f"{joined(judged_models[:5])}{' and others' if len(judged_models) > 5 else ''}."
         )
-        raise NotIdentifiedError(msg)
     if len(np.unique(own.prompt[against])) < 2:
-        msg = (
+        raise NotIdentifiedError(
             f"All verdicts on {name!r} are on one prompt: the uncertainty of a rating needs at "
             "least two."
         )
-        raise NotIdentifiedError(msg)
 
 
 def _strengths(

@@ -130,20 +130,18 @@ class Terms:
             msg = f"Cannot write the certificate {str(self.certificate)!r}: name a .toml file."
             raise DataError(msg)
         if self.margin is None:
-            msg = (
+            raise DataError(
                 "A validation certificate needs a margin, declared before you look at the labels: "
                 "--margin 5 is five percentage points of a win rate."
             )
-            raise DataError(msg)
         if not 0 < self.margin < 100:
             msg = f"--margin {self.margin:g} is no margin: give percentage points, such as 5."
             raise DataError(msg)
         if self.votes_a_year < FEWEST_A_YEAR:
-            msg = (
+            raise DataError(
                 f"--votes-a-year {self.votes_a_year} is too few for a drift monitor: at least "
                 f"{FEWEST_A_YEAR} are needed."
             )
-            raise DataError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +179,7 @@ class NewcomerOptions:
             msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
             raise DataError(msg)
         if self.fewest_known < FEWEST_KNOWN:
-            msg = (
+            raise DataError(
                 f"--fewest-known {self.fewest_known} is too few for a line through known models: "
                 f"give {FEWEST_KNOWN} or more."
             )
-            raise DataError(msg)

@@ -159,12 +159,11 @@ def _read_labels(files: Files) -> Rows:
     """Read the right answers of a table of verdicts, as votes beside them."""
     theirs = dict(files.columns).get(LABEL, LABEL)
     if theirs not in columns_of(files):
-        msg = (
+        raise DataError(
             f"The verdicts of {str(files)!r} have nothing to be compared with: name votes of "
             f"people by --votes, or give the right answer in a column {LABEL!r} (--column "
             f"{LABEL}=NAME reads it from another)."
         )
-        raise DataError(msg)
     others = [pair for pair in files.columns if pair[0] not in (LABEL, "winner")]
     rows = read_rows(replace(files, columns=(*others, ("winner", theirs))), unparsed=True)
     if not rows.read.any():
@@ -180,11 +179,10 @@ def _refuse_two_labels(data: StudyData) -> None:
     item = int(twice[0])
     a, b = (data.items.models[model] for model in data.items.pairs[item])
     prompt = data.prompts[data.items.prompt[item]]
-    msg = (
+    raise DataError(
         f"The item of {a!r} and {b!r}" + (f" on the prompt {prompt!r}" if prompt else "") + " has "
         "two labels that differ: give each item one, or name votes of people by --votes."
     )
-    raise DataError(msg)
 
 
 def _families(rows: Rows) -> dict[str, str]:
@@ -242,12 +240,11 @@ def _errors_of(data: StudyData, by_people: bool) -> tuple[Errors, Bools, dict[st
     used = there & np.all(read, axis=0)
     if not used.any():
         worst = max(without, key=lambda name: without[name])
-        msg = (
+        raise DataError(
             f"No item has a parsed verdict of all {len(names)} judges: {worst!r} has none on "
             f'{without[worst]:,} of {int(there.sum()):,}. Exclude this judge (--where "judge <> '
             f"'{worst}'\"), or judge the same items."
         )
-        raise DataError(msg)
     verdict = np.column_stack(given)[used].astype(np.float64)
     wrong = np.asarray(verdict != truth[used, None], dtype=np.float64)
     _, prompt = np.unique(items.prompt[used], return_inverse=True)

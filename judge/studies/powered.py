@@ -79,10 +79,9 @@ def parts(voted: Bools, judged: Bools, probability: Floats | None = None) -> Par
         return _share(voted), _share(voted & judged), _share(judged & ~voted)
     wrong = probability[voted & ~((probability > 0) & (probability <= 1))]
     if wrong.size:
-        msg = (
+        raise DataError(
             f"An item with votes was sent to people with probability {wrong[0]}: give 0 < p <= 1."
         )
-        raise DataError(msg)
     weight = np.where(voted, 1 / np.where(voted, probability, 1.0), 0.0)
     return _share(weight), _share(weight * judged), _share(judged)
 
@@ -213,11 +212,10 @@ def _prompts_with_votes(problem: Problem) -> tuple[int, float]:
     total = np.bincount(problem.items.prompt[voted], problem.parts[0][voted])
     n = int((total > 0).sum())
     if n < FEWEST_PROMPTS:
-        msg = (
+        raise NotIdentifiedError(
             f"The votes are on {n} prompt{'s'[n == 1 :]}: combining them with verdicts needs "
             f"votes on at least {FEWEST_PROMPTS}."
         )
-        raise NotIdentifiedError(msg)
     return n, float(total.sum() ** 2 / (total @ total))
 
 

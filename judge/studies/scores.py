@@ -173,11 +173,10 @@ def read_scores(path: Path) -> _Scores:
     columns, left_out = _parted(table)
     columns, ends = _with_ends(columns)
     if not columns:
-        msg = (
+        raise DataError(
             f"There is no column of numbers in {str(path)!r}; there are "
             f"{quoted_names(list(table.columns))}: give one a benchmark, such as MMLU."
         )
-        raise DataError(msg)
     return _Scores(tuple(models), columns, left_out, ends)
 
 
@@ -445,11 +444,10 @@ def _scored(
     if top < MIN_MODELS:
         raise DataError(f"--top {top} is no correlation: give {MIN_MODELS} models or more.")
     if not {*table.models} & {*rated.models}:
-        msg = (
+        raise DataError(
             f"No model of {source!r} is on the board of {board!r}: names must be equal. The "
             f"scores have {_some(table.models)}, the board {_some(rated.models)}."
         )
-        raise DataError(msg)
     columns = {
         name: score_correlations(
             rated.ratings,

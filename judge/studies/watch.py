@@ -129,11 +129,10 @@ def licensed_signal(licence: Licence, rows: Rows) -> Rows:
     """Give verdicts their signal; raises `DataError` for one that is not the licence's."""
     rows, signal = with_signal(rows)
     if signal != licence.signal:
-        msg = (
+        raise DataError(
             f"The verdicts of {rows.source!r} give {signal}, and the validation certificate of "
             f"{licence.judge!r} is for {licence.signal}: use the judge as it was validated."
         )
-        raise DataError(msg)
     return rows
 
 
@@ -281,10 +280,9 @@ def choose(
     cast = read_rows(votes, unparsed=False)
     open_rows = np.flatnonzero(counts & given.read & one_a_case(given) & ~on_voted(cast, given))
     if not len(open_rows):
-        msg = (
+        raise DataError(
             f"No case of {given.source!r} is open: each has a vote, no verdict, or does not count."
         )
-        raise DataError(msg)
     by_label = licence.signal in ("marks", "verdicts")
     signal = given.label if by_label else 2 * given.numbers["preference"] - 1
     size = np.nan_to_num(np.abs(signal.astype(np.float64)))[open_rows]

@@ -346,8 +346,7 @@ def _against(
     )
     text = f"{'; '.join(words)}. They are excluded.{hint if alike else ''}"
     if len(alone[0]) == len(a):
-        text = f"{names[0]!r} and {names[1]!r} have no prompt in common: {text}"
-        raise DataError(text)
+        raise DataError(f"{names[0]!r} and {names[1]!r} have no prompt in common: {text}")
     if words:
         warn(text)
     for prompt, one in a.items():
@@ -554,12 +553,11 @@ def read_outputs(
         if p is not None and m is not None and isinstance(text, str):
             texts.setdefault((p, m), text)
     if not texts:
-        msg = (
+        raise DataError(
             f"{str(path)!r} holds no response of a model to a prompt of the votes: it needs "
             f"columns for the prompt, the model and the response, and has "
             f"{quoted_names(list(table.columns))}."
         )
-        raise DataError(msg)
     return texts
 
 
@@ -631,11 +629,10 @@ def read_gold(source: Source) -> tuple[list[GoldPair], dict[str, int]]:
     """
     table = read_annotations(source, "gold pairs")
     if (column := table.find(*RIGHT)) is None:
-        msg = (
+        raise DataError(
             f"There is no column 'gold' in {table.source!r}, which would state what answer is "
             f"right; there are {quoted_names(list(table.columns))}."
         )
-        raise DataError(msg)
     left_out: Counter[str] = Counter()
     pairs: dict[tuple[str, frozenset[str]], GoldPair] = {}
     writers = table.texts(OF_BOTH) if table.has(OF_BOTH) else [""] * table.n

@@ -194,19 +194,17 @@ def _require_bounded(path: Path) -> None:
         require_unpacked(str(path), n_bytes, path.stat().st_size)
         for one in members:
             if one.file_size > BATCH:
-                msg = (
+                raise DataError(
                     f"{str(path)!r} has {in_mb(one.file_size)} in {one.filename!r}: a run may "
                     f"have {in_mb(BATCH)}. Leave it out of the log."
                 )
-                raise DataError(msg)
             if one.file_size > PARTS:
                 text = _member(log, one.filename)
                 if (n := text.count(b"[") + text.count(b"{")) > PARTS:
-                    msg = (
+                    raise DataError(
                         f"{str(path)!r} has {n:,} lists and objects in {one.filename!r}, more "
                         f"than {PARTS:,}: leave the run out of the log."
                     )
-                    raise DataError(msg)
 
 
 def _member(log: zipfile.ZipFile, name: str) -> bytes:
@@ -223,11 +221,10 @@ def _inspect() -> Any:
 
         return inspect_ai.log
     except ImportError as error:
-        msg = (
+        raise DataError(
             f"Inspect is not installed ({error}). Install the arena with its extra 'inspect': "
             "pip install 'blind-arena[inspect]'."
-        )
-        raise DataError(msg) from error
+        ) from error
 
 
 def _row(task: Any, sample: Any, *, with_epoch: bool) -> Row:

@@ -141,11 +141,10 @@ def read_items(source: str | Path | Files) -> list[Item]:
     for row, task in enumerate(tasks):
         item = _item(table, row, asked, named_by, task)
         if (first := rows.setdefault(item.id, row)) != row:
-            msg = (
+            raise DataError(
                 f"Rows {first + 1} and {row + 1} of {table.source!r} are both {item.id[:60]!r}: "
                 "give one row an item, or each a name of its own in a column 'id'."
             )
-            raise DataError(msg)
         items.append(item)
     return items
 
@@ -245,11 +244,10 @@ def _answers_in(table: Annotations) -> Iterator[tuple[int, str, str, Turns]]:
     layout = next((one for one in ANSWERED if table.has(*one[1:3])), None)
     if layout is None:
         there = quoted_names(list(table.columns))
-        msg = (
+        raise DataError(
             f"{table.source!r} holds no answers: it has the columns {there}. Give prompt and "
             "response, or the outputs of AlpacaEval, WildBench, FastChat or Arena-Hard."
         )
-        raise DataError(msg)
     name, key, answer, named_by = layout
     announce(table.source, name, table.left_out, table.n_files)
     column = table.find(*named_by)
@@ -405,12 +403,11 @@ def of_items(
     idx = difficulties.texts("idx" if difficulties.has("idx") else "instruction")
     names = dict(zip(idx, _names(difficulties, idx, items), strict=True))
     if not {item.id for item in items} & {*names.values()}:
-        msg = (
+        raise DataError(
             f"{difficulties.source!r} holds the difficulty of none of the {len(items):,} items: "
             "name instructions by a column 'instruction' or 'instruction_sha256', or by 'idx', "
             "the item's own id, or its place from 0 where all items have a row."
         )
-        raise DataError(msg)
     named = _as_named(difficulties, [names[own] for own in idx])
     if regularisation is None:
         return named, None

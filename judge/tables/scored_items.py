@@ -166,21 +166,19 @@ def read_scored_items(
             if metric is not None and score == score:
                 known, path = metric_of.setdefault(item, (metric, one.path))
                 if known != metric:
-                    msg = (
+                    raise DataError(
                         f"{str(path)!r} scores {item!r} by {known}, and {str(one.path)!r} by "
                         f"{metric}: compare runs by one metric, which --column score=NAME or "
                         "--where chooses in each file that has several."
                     )
-                    raise DataError(msg)
             if text is not None and text_of.setdefault(item, text) != text:
                 changed.add(item)
             rows.append((items.setdefault(item, len(items)), place[model], score))
             if cluster is not None and cluster_of.setdefault(item, cluster) != cluster:
-                msg = (
+                raise DataError(
                     f"{str(one.path)!r} has item {item!r} in cluster {cluster!r}, and before in "
                     f"{cluster_of[item]!r}: an item is in one cluster."
                 )
-                raise DataError(msg)
     if changed:
         warnings.append(
             f"{len(changed):,} items, such as {min(changed)!r}, have other texts in another file: "
@@ -233,8 +231,7 @@ def _on_copies(paths: Sequence[Path]) -> list[str]:
     for path in paths:
         if (other := real.setdefault(os.path.realpath(path), path)) is not path:
             also = "" if str(other) == str(path) else f", also as {str(other)!r}"
-            msg = f"{str(path)!r} is given twice{also}: name each file once."
-            raise DataError(msg)
+            raise DataError(f"{str(path)!r} is given twice{also}: name each file once.")
     sizes = Counter(path.stat().st_size for path in paths)
     contents: dict[str, Path] = {}
     copies = []
@@ -345,11 +342,10 @@ def _only_metric(table: Annotations) -> str:
         return names[0]
     if not names:
         table.need("score")
-    msg = (
+    raise DataError(
         f"{table.source!r} has several scores: {', '.join(names)}. Choose one, such as --column "
         f"score={names[0]}."
     )
-    raise DataError(msg)
 
 
 def _require_one_score(table: Annotations, scored: _Scored, repeat: str | None) -> None:
@@ -367,12 +363,11 @@ def _require_one_score(table: Annotations, scored: _Scored, repeat: str | None) 
     for name in filter(table.has, CHOSEN_BY):
         value, another = table.cell(name, one), table.cell(name, other)
         if value != another:
-            msg = (
+            raise DataError(
                 f"{table.source!r} has {scored.item[other]!r} of {scored.model[other]!r} with "
                 f"{name} {value!r} and {another!r}: choose one, such as --where "
                 f"\"{name} = '{value}'\"."
             )
-            raise DataError(msg)
     if repeat:
         wanted = f"each item and model this repeat once: row {table.number(one + 1)} has it"
         raise table.wrong(repeat, other + 1, table.cell(repeat, other), wanted)
@@ -400,11 +395,10 @@ def _as_runs(files: Sequence[_Scored], n_sources: int) -> list[_Scored]:
         for model, item in dict.fromkeys(zip(one.model, one.item, strict=True)):
             other = first.setdefault((place, model, item), one)
             if other is not one and one.run:
-                msg = (
+                raise DataError(
                     f"{one.run!r} scores {item!r} of {model!r} twice, in {str(other.path)!r} and "
                     f"{str(one.path)!r}: a run has one of them. Move the other, or name the files."
                 )
-                raise DataError(msg)
             if other is not one:
                 several.add(place)
     models = {name for one in files for name in one.model}

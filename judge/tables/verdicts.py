@@ -414,11 +414,10 @@ def own_method(data: Annotations) -> str | None:
     pairs = data.has("winner")
     scored = {SCORED_AS.get(name, "pairwise" if pairs else "marks") for name in methods}
     if len(scored) > 1:
-        msg = (
+        raise DataError(
             f"{data.source!r} holds several methods ({quoted_names(methods)}): choose one with "
             f"--where \"method = '{methods[0]}'\"."
         )
-        raise DataError(msg)
     return scored.pop()
 
 
@@ -467,12 +466,11 @@ def for_own_score(data: Annotations, scored: str) -> Annotations:
             rewards["tags"] = [tags[row] for row, _ in levels]
         return only(data, rewards)
     if len(several := sorted({*baseline})) > 1:
-        msg = (
+        raise DataError(
             f"{data.source!r} holds several models on side B ({quoted_names(several)}), and "
             f"{scored} is a score against one baseline: choose one with --where, or score by "
             "--method pairwise."
         )
-        raise DataError(msg)
     columns: Columns = {"model": model}
     if scored == "alpaca_eval":
         columns |= {"idx": prompt, "preference": [1 + np.mean(_levels(*o[1:])) for o in orders]}
