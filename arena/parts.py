@@ -280,8 +280,7 @@ def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:
         read_keys(models, settings.keys)
     if roster_rows.news(models, entries):
         try:
-            with store.writing() as session:
-                roster_rows.take_over(session, models, _now())
+            store.write(roster_rows.take_over, models, _now())
         except RoomError as error:
             raise SettingsError(f"ARENA_ROSTER: {error}") from error
         entries = store.read(roster_rows.entries)
@@ -332,8 +331,7 @@ def _keep_lesson(store: Store, endpoint: str, name: str, sentence: str) -> None:
 
     def write() -> None:
         try:
-            with store.writing() as session:
-                studies.keep(session, endpoint, name, sentence, _now())
+            store.write(studies.keep, endpoint, name, sentence, _now())
         except StoreError as error:
             logger.warning("What an endpoint refuses could not be kept: %s", error)
 

@@ -450,7 +450,8 @@ def holds(fitted: Fitted) -> tuple[Hold, ...]:
     data, models = fitted.data, fitted.fit.models
     gaps = neighbour_gaps(fitted.inference, level=OPTIONS.level)[:MOST_PAIRS]
     pairs = [(models[gap.ahead], models[gap.behind]) for gap in gaps]
-    by_prompt = _by_prompt(fitted)
+    is_whole = data.n_votes <= MOST_BY_PROMPT and data.prompt is not None
+    by_prompt = data if is_whole else data.merged()
     votes = _fewest(fitted, data, "vote", pairs, data.n_votes)
     few = data.n_votes <= MOST_BY_VOTER
     voters = _fewest(fitted, data, "voter", pairs, data.n_voters) if few else {}
@@ -478,13 +479,6 @@ def _fewest(
         return {}
     flips = fewest_to_flip(fitted.fit, data, unit=unit, pairs=pairs, at_most=MOST_TAKEN)
     return {(flip.above, flip.below): Fewest(k=flip.k, tried=flip.tried, of=of) for flip in flips}
-
-
-def _by_prompt(fitted: Fitted) -> Comparisons:
-    """Give the votes with their prompts; without, where these are not known, or votes too many."""
-    if fitted.data.n_votes > MOST_BY_PROMPT or fitted.data.prompt is None:
-        return fitted.data.merged()
-    return fitted.data
 
 
 COLUMNS = typed(
@@ -592,7 +586,9 @@ def read_status(store: Store, name: str) -> StudyStatus:
         if row["kind"] in RATED_BY_K and not row["repeat"]:
             first[row["item"]] += 1
     own = [item for item, kind in items if kind in RATED_BY_K]
-    agreement = _agreement(every)
+    pairs = [row for row in every if _counts(row) and row["choice"] is not None]
+    none = PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
+    agreement = agreement_of(rows_of(pairs)) if pairs else none
     return StudyStatus(
         plan=plan,
         items=len(own),
@@ -635,13 +631,6 @@ def export(store: Store, name: str, to: Path) -> int:
 def _counts(row: Row) -> bool:
     """Tell whether a rating counts: a first showing of an item that was not skipped."""
     return row["kind"] == StudyKind.ITEM and not row["repeat"] and row["choice"] != Choice.SKIP
-
-
-def _agreement(every: Sequence[Row]) -> PeoplesAgreement:
-    pairs = [row for row in every if _counts(row) and row["choice"] is not None]
-    if not pairs:
-        return PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
-    return agreement_of(rows_of(pairs))
 
 
 def _rater(

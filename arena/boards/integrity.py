@@ -142,7 +142,8 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, A
     with store.writing() as session:
         names = roster.names(session)
         answers = list(voting.answers(session))
-        leaks = [one for one in answers if _names_itself(one.text, names)]
+        namings = [(one, self_naming(one.text, names)) for one in answers]
+        leaks = [one for one, naming in namings if naming and naming.kind == "self"]
         known = voting.flagged_battles(session, SELF_NAMING, VERSION)
         for key in {one.key for one in leaks} - known:
             voting.flag(session, grounds, now, battle=key)
@@ -171,11 +172,6 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, A
 def _applied(rule: str, voters: int, votes: int, share: float) -> dict[str, Any]:
     held = share > MOST
     return {"rule": rule, "voters": voters, "votes": votes, "share": share, "held": held}
-
-
-def _names_itself(text: str, names: Collection[str]) -> bool:
-    naming = self_naming(text, names)
-    return naming is not None and naming.kind == "self"
 
 
 def _accused(report: VotersReport) -> dict[str, list[Suspect]]:

@@ -68,7 +68,6 @@ from rating import Comparisons, Report, __version__, field_rates
 from rating.contrasts import on_quasi_errors
 from rating.errors import NotIdentifiedError, RatingError
 from rating.identification import connectivity
-from rating.ranks import RankRanges
 from rating.sentences import Sentence
 from rating.tables import formats
 from rating.tables.coding import LoggedVotes
@@ -237,7 +236,8 @@ def _ranked_among_themselves(
     if len(stay) == len(rows):
         return tuple(stay)
     claimed = any(row.rank_low is not None for row in rows)
-    ranges = _among([row.model for row in stay], fitted) if claimed else None
+    places = [fitted.fit.models.index(row.model) for row in stay]
+    ranges = fitted.rank_ranges().among(places) if claimed else None
     low = [None] * len(stay) if ranges is None else ranges.low.tolist()
     high = [None] * len(stay) if ranges is None else ranges.high.tolist()
     return tuple(
@@ -251,11 +251,6 @@ def _ranked_among_themselves(
         )
         for i, row in enumerate(stay)
     )
-
-
-def _among(models: Sequence[str], fitted: Fitted) -> RankRanges:
-    places = [fitted.fit.models.index(model) for model in models]
-    return fitted.rank_ranges().among(places)
 
 
 METHOD_BY_VOTER = Sentence(
@@ -452,8 +447,7 @@ class Leaderboard:
     def _fill(self) -> None:
         """Store the blocks of votes that are full and not there yet."""
         for block in blocks.lacking(self._store):
-            with self._store.writing() as session:
-                is_there = blocks.keep(session, block)
+            is_there = self._store.write(blocks.keep, block)
             if not is_there:  # votes of it were taken out meanwhile
                 return
             logger.info("Counted the votes up to link %d", block["last"])
@@ -631,6 +625,7 @@ def make_board(
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated gives the reason."""
     votes, entrants = count_votes(columns, READING), state.entrants
+    counted = columns.created[columns.counted]
     try:
         fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
@@ -644,7 +639,7 @@ def make_board(
         policy_rules=policy.rules,
         version=version_of(state, enough, judged),
         updated=now,
-        since=_since(columns),
+        since=moment_of(counted[0]) if counted.size else None,
         votes=votes.data.n_votes,
         voters=len(votes.voters),
         left_out=dict(votes.dropped),
@@ -713,11 +708,6 @@ def _method(kinds: Set[str]) -> str:
     if "voter" not in kinds:
         return METHOD_BY_VOTE
     return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
-
-
-def _since(columns: LoggedVotes) -> datetime | None:
-    counted = columns.created[columns.counted]
-    return moment_of(counted[0]) if counted.size else None
 
 
 def _why(error: NotIdentifiedError, votes: Comparisons) -> str:

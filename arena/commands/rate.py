@@ -45,6 +45,7 @@ from arena.domain.vote import DEFAULT
 from arena.terminal import (
     interval,
     plain,
+    present,
     ranks,
     say,
     show,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 EVERY_EVAL_EVER = "every-eval-ever"
 RATE_FORMATS = (*formats.BOARD_FORMATS, EVERY_EVAL_EVER)
 VOTERS_FORMATS = ("table", "json", "csv", "parquet")
+OF_GOLD = ("right", "answered", "accuracy", "lower", "upper")
 SHOWN = 10
 """Voters without a flag in the table on a terminal; the other formats hold everybody."""
 
@@ -215,10 +217,7 @@ def plan(
     with working("Planning"):
         votes = read_votes(chosen.source(source, options.columns), Reading.of(options))
         result = planned(votes.data, options)
-    if form == "json":
-        write_json(result.to_dict())
-    else:
-        show(terminal.plan(result))
+    present(result, form, lambda plan: show(terminal.plan(plan)))
 
 
 def voters(
@@ -304,7 +303,8 @@ def voters(
     on_gold = _on_gold(source)
     result = report.to_dict()
     for row in result["voters"]:
-        row |= _gold_columns(on_gold.get(row["voter"]))
+        gold = on_gold.get(row["voter"])
+        row |= {f"gold_{name}": getattr(gold, name, None) for name in OF_GOLD}
     if form == "parquet" and out is not None:
         formats.write_parquet(result["voters"], out)
     elif form == "table":
@@ -367,12 +367,6 @@ def _on_gold(source: Sequence[str]) -> "dict[str, VoterAccuracy]":
 
     with reading_existing(source[0]) as session:
         return {one.voter: one for one in accuracies(votes(session))}
-
-
-def _gold_columns(one: "VoterAccuracy | None") -> dict[str, Any]:
-    """Lay out an accuracy in columns; of nobody who answered, nulls."""
-    names = ("right", "answered", "accuracy", "lower", "upper")
-    return {f"gold_{name}": getattr(one, name, None) for name in names}
 
 
 def _show_voters(report: "VotersReport", on_gold: "Mapping[str, VoterAccuracy]") -> None:
@@ -555,12 +549,8 @@ def value(
         from rating.charts.plots import quality_and_cost
 
         quality_and_cost(result, made=datetime.now(UTC).date()).write(plot)
-    if out is not None:
-        formats.write_text(formats.as_json(result), out)
-    elif form == "json":
-        write_json(result)
-    else:
-        _show(board, [] if refusals is None else _refusals(refusals, rated))
+    on_refusals = () if refusals is None else _refusals(refusals, rated)
+    present(result, form, lambda _: _show(board, on_refusals), out)
 
 
 TAKES = {"cost": "$ per 1,000", "seconds": "Seconds"}
@@ -675,10 +665,7 @@ def factors(
             chosen.source(source, options.columns), names, Reading.of(options)
         )
         report = rate_factors(votes, levels, options)
-    if form == "json":
-        write_json(report.to_dict())
-    else:
-        _factors_show(report)
+    present(report, form, _factors_show)
 
 
 def _factors_show(report: "FactorReport") -> None:
@@ -713,7 +700,7 @@ def _systems(report: "FactorReport") -> "list[RenderableType]":
         return []
     rows = [
         (
-            ranks(row.to_dict()),
+            ranks(row.rank_low, row.rank_high),
             row.model,
             f"{row.rating:.0f}",
             interval(row.lower, row.upper, ".0f"),
@@ -791,7 +778,7 @@ def rank(
 
 def _row(row: "RankedModel") -> tuple[str, ...]:
     ends = interval(row.lower, row.upper, ".0f")
-    places = ranks({"rank_low": row.rank_low, "rank_high": row.rank_high})
+    places = ranks(row.rank_low, row.rank_high)
     return row.model, f"{row.rating:.0f}", ends, places, f"{row.rankings:,}", f"{row.first:,}"
 
 

@@ -323,8 +323,7 @@ def add(file: Path, /, *, database: Database = None) -> None:
 
     models = tuple(read_roster(file, to_battle=False))
     with arena_store(database) as store:
-        with store.writing() as session:
-            changed = roster.add(session, models, people.TERMINAL, datetime.now(UTC))
+        changed = store.write(roster.add, models, people.TERMINAL, datetime.now(UTC))
         for model in changed:
             say(f"{model} answers differently from before: give it a new id.", error=True)
         _show(store)

@@ -151,8 +151,7 @@ class RecordVerifier:
 
     def look(self) -> None:
         """Check now."""
-        with self._store.reading() as session:
-            verified = verify(session, progress=self._pace)
+        verified = self._store.read(verify, progress=self._pace)
         if verified.problem:
             logger.error("The vote log could not be verified: %s", verified.problem)
         if verified.counts:
@@ -503,8 +502,7 @@ def label_votes(
     done = 0
     for turns in unlabelled_turns(store, TAGGING):
         new = [label for turn in turns for label in labels_of(turn, pause_s)]
-        with store.writing() as session:
-            labels.add(session, new, TAGGING, now())
+        store.write(labels.add, new, TAGGING, now())
         done += len(turns)
         if progress:
             progress(done, max(done, total))
@@ -525,8 +523,7 @@ def label_self_naming(store: Store, now: Callable[[], datetime], pause_s: float 
             value = "both" if a and b else "a" if a else "b" if b else "none"
             new.append((turn.id, NAMING.name, value, None))
             time.sleep(pause_s)
-        with store.writing() as session:
-            labels.add(session, new, NAMING, now())
+        store.write(labels.add, new, NAMING, now())
         done += len(turns)
     return done
 
@@ -554,8 +551,7 @@ def store_labels(
             for turn, by_facet in zip(turns[part], given[part], strict=True)
             for label in _rows(turn, by_facet or {})
         ]
-        with store.writing() as session:
-            labels.add(session, new, tagger, now)
+        store.write(labels.add, new, tagger, now)
 
 
 async def keep_labelling(store: Store, now: Callable[[], datetime]) -> None:

@@ -47,6 +47,7 @@ from arena.store.tables import (
     VoteRemarkRow,
     VoteRow,
     VoterRow,
+    columns_of,
     is_counted,
     is_gold,
     new_nonce,
@@ -67,7 +68,7 @@ _BATTLE = (
         *map(col, (BattleRow.prompt_set, BattleRow.repicks)),
         LAST_ASKED.label("asked"),
         col(VoteRemarkRow.vote_id).label("remarked"),
-        *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated")),
+        *columns_of(VoteRemarkRow, *REMARKED, "updated"),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))

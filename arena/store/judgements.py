@@ -112,8 +112,7 @@ class StoredJournal:
 
     def learn(self, endpoint: str, name: str, sentence: str) -> None:
         """Keep what an endpoint has taught; it takes a moment, a few times in the life of one."""
-        with self._store.writing() as session:
-            studies.keep(session, endpoint, name, sentence, self._now())
+        self._store.write(studies.keep, endpoint, name, sentence, self._now())
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""
@@ -174,19 +173,15 @@ class StoredJournal:
     def _claim(self, keys: Collection[Key]) -> frozenset[Key]:
         """Claim first and look for replies then: between the two, none can come any more."""
         with self._store.writing() as session:
-            ours = set(self._new(session, sorted(keys)))
+            claim = {"process": self._store.process, "created": self._now()}
+            claims = [{"hash": key, **claim} for key in sorted(keys)]
+            ours = {Key(key) for (key,) in session.connection().execute(TAKE, claims)}
             answered = {key for some in _parts(ours) for key in _answered(session, some)}
             self._drop(session, answered)
         return frozenset(ours - answered)
 
-    def _new(self, session: Session, keys: Sequence[Key]) -> Iterator[Key]:
-        claim = {"process": self._store.process, "created": self._now()}
-        taken = session.connection().execute(TAKE, [{"hash": key, **claim} for key in keys])
-        return (Key(key) for (key,) in taken)
-
     def _release(self, keys: Collection[Key]) -> None:
-        with self._store.writing() as session:
-            self._drop(session, keys)
+        self._store.write(self._drop, keys)
 
     def _drop(self, session: Session, keys: Collection[Key]) -> None:
         ours = delete(JudgementClaimRow).where(

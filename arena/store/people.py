@@ -264,8 +264,7 @@ def acts(
     older_than : int or None
         Place before which the next page begins; None if there are no older ones.
     """
-    names = ("act", "subject", "detail", "created", "id")
-    columns = (col(getattr(ActRow, name)) for name in names)
+    columns = map(col, (ActRow.act, ActRow.subject, ActRow.detail, ActRow.created, ActRow.id))
     query: Any = (
         sa_select(col(ActRow.by), col(PersonRow.name), *columns)
         .join(PersonRow, col(PersonRow.voter_id) == col(ActRow.by), isouter=True)

@@ -765,6 +765,11 @@ class SourcePairRow(Table, table=True):
     created: datetime = _moment()
 
 
+def columns_of(row: type[Table], *names: str) -> list[Any]:
+    """Name some columns of a table, for a query."""
+    return [col(getattr(row, name)) for name in names]
+
+
 OWNER: ColumnElement[str] = func.coalesce(col(VoterRow.person), col(VoterRow.id))
 """Whose a voter's battles and votes are: a person's, where they turned out to be one."""
 RUNNING = tuple(state for state in BattleState if state.running)
