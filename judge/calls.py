@@ -760,9 +760,8 @@ async def forecast(
         return {}
 
     calls = due_calls(cases, method, journal, options, note)
-    due = [request_tokens(call.request) async for call in calls]
     return estimate(
-        due,
+        [request_tokens(call.request) async for call in calls],
         tokens_out=method.description.tokens_out + terms.thinking_tokens / 2,
         price=options.price,
         calibration=calibrate(known) if calibration is None else calibration,

@@ -112,12 +112,6 @@ def marks(text: str) -> list[str]:
     return [words for words, named in doubles if named or _MARK.fullmatch(words)]
 
 
-def _items(text: str) -> Iterator[tuple[int, str]]:
-    """Give the verdicts on numbered items, as in ``3: [[yes]]``, in order."""
-    matches = _ITEM.finditer(regular(text))
-    return ((int(match[1]), plain(match[2])) for match in matches)
-
-
 def _lone_side(text: str) -> str | None:
     r"""Return the verdict in single brackets that a text ends on, if there is no doubt of it.
 
@@ -259,22 +253,17 @@ class Items:
 
     met: tuple[bool | None, ...]
 
-    def share(self, weights: tuple[float, ...] | None = None) -> float | None:
-        """Return the weighted share of items met; None while any item is without a verdict.
+    def share(self) -> float | None:
+        """Return the share of items met; None while any item is without a verdict.
 
         Examples
         --------
-        >>> Items((True, False)).share(weights=(3.0, 1.0))
-        0.75
-        >>> Items((True, None)).share() is None
-        True
+        >>> Items((True, False)).share(), Items((True, None)).share()
+        (0.5, None)
         """
-        weights = weights or (1.0,) * len(self.met)
-        if len(weights) != len(self.met) or min(weights) < 0 or not sum(weights):
-            raise DataError(f"{len(self.met)} items need as many weights, not {weights}.")
         if None in self.met:
             return None
-        return sum(w for w, met in zip(weights, self.met, strict=True) if met) / sum(weights)
+        return sum(map(bool, self.met)) / len(self.met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,7 +492,8 @@ def answers(text: str, n_items: int) -> tuple[bool | None, ...]:
     >>> answers("1: [[yes]]\n2: [[no]]\n2: [[maybe]]\n4: [[yes]]", 3)
     (True, None, None)
     """
-    verdicts = {number: verdict.lower() for number, verdict in _items(text)}
+    given = _ITEM.finditer(regular(text))
+    verdicts = {int(one[1]): plain(one[2]).lower() for one in given}
     return tuple(
         {"yes": True, "no": False}.get(verdicts.get(i, "")) for i in range(1, n_items + 1)
     )

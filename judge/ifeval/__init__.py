@@ -181,55 +181,20 @@ def _languages_by_word(script: str) -> dict[str, tuple[str, ...]]:
     return {word: tuple(name for name in tables if word in tables[name]) for word in every}
 
 
-_LANGUAGES = {
-    "LATIN": "en es pt fr de it pl vi sw fi",
-    "CYRILLIC": "ru uk bg",
-    "ARABIC": "ar fa ur",
-    "DEVANAGARI": "hi mr ne",
-    "KANA": "ja",
-    "HANGUL": "ko",
-    "THAI": "th",
-    "HEBREW": "he",
-    "BENGALI": "bn",
-    "TAMIL": "ta",
-    "TELUGU": "te",
-    "KANNADA": "kn",
-    "MALAYALAM": "ml",
-    "GUJARATI": "gu",
-    "GURMUKHI": "pa",
-}
+_LANGUAGES = tomllib.loads((files("judge.ifeval") / "languages.toml").read_text("utf-8"))
 SCRIPTS: Mapping[str, str] = {
-    language: script for script, names in _LANGUAGES.items() for language in names.split()
+    language: script
+    for script, names in _LANGUAGES["scripts"].items()
+    for language in names.split()
 }
 """Script of each language (ISO 639-1), by the first word of its letters' Unicode names."""
 
-_OF_SCRIPT = {script: names for script, names in _LANGUAGES.items() if " " not in names} | {
-    "CJK": "zh",
-    "GREEK": "el",
-    "GEORGIAN": "ka",
-    "ARMENIAN": "hy",
-    "KHMER": "km",
-    "LAO": "lo",
-    "MYANMAR": "my",
-    "SINHALA": "si",
+_OF_SCRIPT: Mapping[str, str] = _LANGUAGES["others"] | {
+    script: names for script, names in _LANGUAGES["scripts"].items() if " " not in names
 }
 """Language of each script that serves one, or one in nearly every text."""
 
-_PROMPTS = {
-    "en": "what why how who where which when does did explain write list describe give tell name "
-    "compare create translate summarise summarize hi hello please thanks",
-    "es": "cómo cuál cuáles cuánto cuántos cuándo dónde quién escribe explica hola gracias haz "
-    "dame",
-    "fr": "comment pourquoi quelle quelles quel quels combien écris explique bonjour traduis "
-    "donne",
-    "de": "warum wieso welche welcher schreibe erkläre hallo bitte danke wieviel nenne gib",
-    "it": "come cosa quali quale scrivi spiega ciao dammi grazie dimmi",
-    "pt": "quais qual quanto quantos escreva explique olá obrigado faça dê",
-    "nl": "waarom hoe wie welke schrijf leg hallo",
-    "ru": "почему как что напиши объясни какие какой привет сколько переведи где кто",
-    "uk": "чому як що напиши поясни які який привіт скільки",
-    "bg": "защо какво напиши обясни какви кой колко означава",
-}
+_PROMPTS = _LANGUAGES["prompts"]
 """Words with which prompts begin; together with the common words they name a language."""
 
 
@@ -858,12 +823,9 @@ class Checked:
     @property
     def all_strict(self) -> bool | None:
         """Whether all were followed; None where those that are known were."""
-        return _all(self.strict)
-
-    @property
-    def all_loose(self) -> bool | None:
-        """Whether each was followed in some version, not necessarily the same one."""
-        return _all(self.loose)
+        if False in self.strict:
+            return False
+        return None if None in self.strict else True
 
 
 def check(task: Task, response: str) -> Checked:
@@ -922,14 +884,6 @@ def _any(results: Iterable[bool | None]) -> bool | None:
             return True
         unknown |= result is None
     return None if unknown else False
-
-
-def _all(results: Iterable[bool | None]) -> bool | None:
-    """Return False if one is; otherwise None if one is unknown."""
-    known = list(results)
-    if False in known:
-        return False
-    return None if None in known else True
 
 
 @dataclass(frozen=True, slots=True)

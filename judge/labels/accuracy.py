@@ -11,6 +11,7 @@ Whether what an agent did says whose it is: names of models and vendors in its s
 
 import math
 import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -31,40 +32,12 @@ from rating.errors import NotIdentifiedError
 from rating.typing import Floats
 
 VERSION = "1"
-"""Of the rules below; another version is another set of rules."""
+"""Of the rules in `self_naming.toml`; another version is another set of rules."""
 
-MODELS = (
-    r"chat-?gpt|gpt(?:-?[34](?:\.5)?o?)?|claude|gemini|bard|gemma|llama|mistral|mixtral|qwen|deepseek|"
-    r"grok|phi|vicuna|kimi|glm|nova|copilot|bing chat|command[ -]r\+?|falcon|jamba|olmo|zephyr|"
-    r"granite|nemotron|baichuan|stablelm|yi|pi|通义千问"
-)
-VENDORS = (
-    r"openai|anthropic|google(?: deepmind)?|deepmind|meta(?: ai)?|mistral ai|alibaba(?: cloud)?|"
-    r"xai|microsoft|cohere|moonshot ai|zhipu ai|amazon|inflection|tii|ai21|ibm|nvidia|"
-    r"stability ai|01\.ai|the allen institute|阿里云"
-)
+_FORMS = tomllib.loads((files("judge.labels") / "self_naming.toml").read_text("utf-8"))
+_MODELS, _VENDORS = ("|".join(_FORMS[kind]) for kind in ("models", "vendors"))
 
-_QUOTED = re.compile(
-    r"```.*?```|`[^`\n]*`|^>.*$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|„[^“\n]*“|(?<!\w)'[^'\n]*'(?!\w)",
-    re.DOTALL | re.MULTILINE,
-)
-"""What an answer cites: nobody speaks of themselves there."""
-
-_UNSURE = re.compile(
-    r"(?:\b(?:if|whether|that|suppose|imagine|pretend|nobody said|said|says|let's play:?|"
-    r"sentence|translate:|bot:|may or may not|could be)\s*)$",
-    re.IGNORECASE,
-)
-"""Words before a sentence about oneself that take it back: a question, a play, a quotation."""
-
-_ROLE = (
-    r"(?:(?:language|ai|conversational|chat)[ -]?)*"
-    r"(?:model|assistant|chatbot|llm|ai|bot|artificial intelligence)"
-)
-_SURNAME = (
-    r"(?![-’'\w]*\w)(?! (?!I\b|AI\b|Large|Opus|Sonnet|Haiku|Pro|Flash|Mini|Nano|Ultra)[A-Z])"
-)
-_BE = r"\b(?:I(?:['’]m| am)|I AM)"
+_QUOTED, _UNSURE = (re.compile(_FORMS["cited"][name]) for name in ("quoted", "unsure"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,44 +84,20 @@ def self_naming(answer: str, names: Collection[str] = ()) -> SelfNaming | None:
 
 @lru_cache(maxsize=64)
 def _rules(names: Sequence[str]) -> tuple[list[re.Pattern[str]], re.Pattern[str]]:
-    known = "|".join([*map(re.escape, names), MODELS, VENDORS])
-    own = "|".join([*map(re.escape, names), MODELS])
-    name = rf"(?P<name>(?i:\b(?:{known})))(?:[-\d.]\w*)*(?!\w)"
-    model = rf"(?P<name>(?i:\b(?:{own})))(?:[-\d.]\w*)*{_SURNAME}"
-    made = r"(?:(?:made|built|created|developed|designed|trained|fine-tuned)(?: and )?)+"
-    rules = [
-        rf"{_BE}(?: (?:only|indeed|also|called|named|known as|just|(?i:{VENDORS})['’]s))* "
-        rf"{model}(?!['’]s (?!gpt))",
-        rf"{_BE}[^.!?\n,;:]{{0,40}}?\b(?i:{_ROLE})\b,?(?: (?:made|built|created|trained|developed|"
-        rf"powered|called|named|known|that|which|was|by|from|of|as|at|and|independently|on|a|team|"
-        rf"in|the|family))* {name}",
-        rf"\b(?i:my (?:full )?name(?: is|['’]s)|call me|they call me|known? me as|"
-        rf"go by the name of) {model}",
-        rf"\b(?i:as|being|since|because|speaking as) (?:I(?:['’]m| am) )?{model}(?=[,:.])",
-        rf"\b(?i:as an?) (?i:[^.!?\n,]{{0,20}}{_ROLE}) (?:\w+ )?(?:by|from|of) {name}(?=[,.])",
-        rf"\b(?i:as an?) {name} (?i:{_ROLE})\b",
-        rf"\bI(?:['’]ve| have)? ?(?:was|been) {made}(?: on top of)?[^.!?\n]{{0,40}}? ?"
-        rf"(?:by|at)[^.!?\n,]{{0,30}}? {name}",
-        rf"\b{name}(?:, the company that|, who)? {made} me\b",
-        rf"\b(?i:my (?:creators?|developers?|makers?)) (?:is|are|at) {name}",
-        rf"{_BE} (?:a|an|the) {name}[^.!?\n]{{0,12}} model\b",
-        rf"\b(?i:(?:one|model|ai|assistant) you(?:['’]re| are) (?:talking|speaking|chatting) "
-        rf"(?:to|with) is) {name}",
-        rf"(?:\b[Aa]s|{_BE}) {name}['’]s (?:own )?(?i:{_ROLE})\b",
-        rf"{_BE} (?i:a product of|made by|from the house of) {name}",
-        rf"\b(?i:I (?:belong to|come from)(?: the)?) {name}(?! [A-Z])",
-        rf"\b(?i:ich wurde von|fui (?:creado|desarrollado|entrenado) por|j['’]ai été créée? par) "
-        rf"{name}",
-        rf"\bI, {model},",
-        rf"\b(?i:you(?:['’]re| are) (?:chatting|talking) (?:with|to)) {model}(?=[,.])",
-        rf"\b(?i:based on|powered by|run on|instance of|version of|part of the|one of the) "
-        rf"{model}",
-        rf"(?m:^|[.!?,] ){model} here(?=[.!])",
-        rf"\b(?i:ich bin|ich heiße|mein name ist|je suis|je m['’]appelle|soy|me llamo|sono|"
-        rf"eu sou o) {model}",
-        rf"(?:我是|私は|(?i:\bя) )(?P<name>(?i:{known}))",
-    ]
-    return [re.compile(rule) for rule in rules], re.compile(rf"\b(?:{known})(?!\w)", re.I)
+    own = "|".join([*map(re.escape, names), _MODELS])
+    known = f"{own}|{_VENDORS}"
+    parts = _FORMS["parts"] | {
+        "name": rf"(?P<name>(?i:\b(?:{known})))(?:[-\d.]\w*)*(?!\w)",
+        "model": rf"(?P<name>(?i:\b(?:{own})))(?:[-\d.]\w*)*{_FORMS['parts']['surname']}",
+        "known": known,
+        "vendors": _VENDORS,
+    }
+    rules = []
+    for rule in _FORMS["rules"]:
+        for name, part in parts.items():
+            rule = rule.replace(f"{{{name}}}", part)
+        rules.append(re.compile(rule))
+    return rules, re.compile(rf"\b(?:{known})(?!\w)", re.I)
 
 
 YES_NO = ("hard", "instructions")
@@ -599,7 +548,9 @@ def _patterns(own: Sequence[str]) -> Mapping[str, re.Pattern[str]]:
     names = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True)) or r"(?!)"
     return {
         "own": re.compile(rf"(?<!\w)(?:{names})(?!\w)", re.IGNORECASE),
-        "known": re.compile(rf"\b(?P<name>{VENDORS}|{MODELS})(?:[-\d.]\w*)*(?!\w)", re.IGNORECASE),
+        "known": re.compile(
+            rf"\b(?P<name>{_VENDORS}|{_MODELS})(?:[-\d.]\w*)*(?!\w)", re.IGNORECASE
+        ),
         "ids": re.compile(rf"(?<!\w)(?:{_IDS})"),
         "tools": re.compile(rf"(?<!\w)(?:{_TOOLS})(?!\w)", re.IGNORECASE),
     }

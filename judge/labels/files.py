@@ -44,6 +44,7 @@ from judge.labels.taggers import (
     INTENTS,
     OTHER,
     UNKNOWN,
+    WORDS,
     Label,
     counted,
     hard,
@@ -599,15 +600,7 @@ def planted(seed: int, shards: int, permutations: int) -> dict[str, dict[str, An
 TAGGED_FACETS = ("category", "language", "intent", "turns", "chars", "hard")
 """What is labelled: by the model, except the numbers of turns and of characters."""
 
-_CODES = (
-    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da "
-    "de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy "
-    "hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg "
-    "li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or "
-    "os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta "
-    "te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
-)
-LANGUAGES = frozenset(_CODES.split())
+LANGUAGES = WORDS["languages"]
 """Codes of ISO 639-1."""
 
 _OFFERED: dict[str, frozenset[str]] = {

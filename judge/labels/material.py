@@ -15,6 +15,7 @@ which errs in others, and none is small enough to be brought along.
 import io
 import json
 import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -259,11 +260,10 @@ def unpacked(data: bytes) -> Topics:
     """Read what `packed` wrote."""
     with np.load(io.BytesIO(data)) as file:
         about = json.loads(file["about"].tobytes())
-        space = Space(tuple(about["terms"]), file["weights"], file["axes"])
         return Topics(
             tuple(replace(Topic(**one), words=tuple(one["words"])) for one in about["topics"]),
             Agreement(**about["agreement"]),
-            space,
+            Space(tuple(about["terms"]), file["weights"], file["axes"]),
             file["centres"],
             file["place"],
         )
@@ -694,41 +694,13 @@ def _plain(one: Share) -> dict[str, float] | None:
 
 
 VERSION = "1"
-"""Of these rules; another one finds other pieces."""
+"""Of the rules in `personal.toml`; another one finds other pieces."""
 KINDS = ("key", "mail", "address", "phone")
 """What is looked for, and in this order: what is one kind is no other."""
 
-_MAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-])")
-_KEYS = (
-    re.compile(
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.{0,10000}?-----END [A-Z ]{0,30}PRIVATE KEY-----",
-        re.DOTALL,
-    ),
-    re.compile(
-        r"\b(?:sk-[\w-]{20,200}|gh[pousr]_\w{30,255}|github_pat_\w{30,255}|glpat-[\w-]{20,100}|"
-        r"hf_[A-Za-z0-9]{30,100}|xox[abeoprs]-[\w-]{10,200}|(?:AKIA|ASIA)[A-Z0-9]{16}|"
-        r"AIza[\w-]{35}|eyJ[\w-]{10,2000}\.eyJ[\w-]{5,4000}\.[\w-]{10,1000})(?![\w-])"
-    ),
-    re.compile(r"(?i)\bbearer\s{1,3}(?P<it>[\w.~+/=-]{20,500})"),
-    re.compile(r"\b[a-z][a-z0-9+]{1,20}://[^\s:/@]{0,100}:(?P<it>[^\s/@]{1,200})@"),
-    re.compile(
-        r"(?i)(?:api[_-]?key|secret|token|passw(?:or)?d|passwort|kennwort|mot de passe)"
-        r"[\"']?\s{0,3}(?:[:=]|is|ist|lautet)\s{0,3}[\"']?(?P<it>[^\s\"']{8,200})"
-    ),
-)
-_ADDRESS = re.compile(
-    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?!\w)|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}"
-    r"(?![\w:]))(?!\.\d)"
-)
-_BEFORE_VERSION = re.compile(r"(?i)(?:\bv|version|release|section|chapter)\s?$")
-_PHONE = re.compile(r"(?<![\w.,+/-])(?:\+|\(?\d)[\d ()/.-]{5,22}\d(?![\w-]|[.,/]\d)")
-_INTERNATIONAL = re.compile(r"(?:\+|00)[1-9]")
-_NATIONAL = re.compile(r"\(?0[1-9]\d{0,4}\)?[ /-]{1,3}\d|0[1-9]\d{8,10}$")
-_AMERICAN = re.compile(r"(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[.-]\d{4}$")
-_DATE = re.compile(r"\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\b\d{4}-\d{1,2}-\d{1,2}\b")
-_CUE = re.compile(
-    r"(?i)\b(?:tel|phone|cell|call|dial|mobile?|handy|telefon|whatsapp)\W*(?:\w+\W+)?$"
-)
+_PATTERNS = tomllib.loads((files("judge.labels") / "personal.toml").read_text("utf-8"))
+_KEYS = tuple(map(re.compile, _PATTERNS.pop("keys")))
+_FORM = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 _CALLED = 24
 """Characters before a number in which a word says that it can be called."""
 _DIGITS = range(7, 16)
@@ -792,12 +764,12 @@ def _is_secret(match: re.Match[str]) -> bool:
 
 def _mails(text: str) -> Spans:
     if "@" in text:
-        yield from (match.span() for match in _MAIL.finditer(text))
+        yield from (match.span() for match in _FORM["mail"].finditer(text))
 
 
 def _addresses(text: str) -> Spans:
-    for match in _ADDRESS.finditer(text):
-        if _is_of_somebody(match[0]) and not _BEFORE_VERSION.search(_before(text, match)):
+    for match in _FORM["address"].finditer(text):
+        if _is_of_somebody(match[0]) and not _FORM["before_version"].search(_before(text, match)):
             yield match.span()
 
 
@@ -809,15 +781,21 @@ def _is_of_somebody(address: str) -> bool:
 
 
 def _phones(text: str) -> Spans:
-    for match in _PHONE.finditer(text):
+    for match in _FORM["phone"].finditer(text):
         digits = sum(c.isdigit() for c in match[0])
-        if digits in _DIGITS and not _DATE.search(match[0]) and _can_be_called(text, match):
+        if (
+            digits in _DIGITS
+            and not _FORM["date"].search(match[0])
+            and _can_be_called(text, match)
+        ):
             yield match.span()
 
 
 def _can_be_called(text: str, match: re.Match[str]) -> bool:
-    forms = (_INTERNATIONAL, _NATIONAL, _AMERICAN)
-    return any(form.match(match[0]) for form in forms) or bool(_CUE.search(_before(text, match)))
+    if _FORM["cue"].search(_before(text, match)):
+        return True
+    forms = ("international", "national", "american")
+    return any(_FORM[form].match(match[0]) for form in forms)
 
 
 def _before(text: str, match: re.Match[str]) -> str:

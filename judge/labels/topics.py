@@ -257,6 +257,8 @@ def learn(
     .. [1] M. Grootendorst, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure",
        arXiv 2203.05794, 2022, section 3.3; here with the share of prompts that have a term.
     """
+    from sklearn.metrics import adjusted_rand_score
+
     rng = np.random.default_rng(seed)
     people = np.arange(len(texts)) if people is None else people
     rows = _sampled(texts, people, rng)
@@ -268,14 +270,14 @@ def learn(
     if (n := len({texts[row] for row in np.flatnonzero(worded)})) < LEAST:
         msg = f"Topics need {LEAST} different prompts with words in common, got {n}: collect more."
         raise DataError(msg)
-    k = _n_topics(len(near))
-    leaves, centres, grouped = zip(*_runs(near, k, seed, progress), strict=True)
+    leaves, centres, grouped = zip(*_runs(near, _n_topics(len(near)), seed, progress), strict=True)
     groups = [group[cluster] for group, cluster in zip(grouped, leaves, strict=True)]
     tree = _Tree(counts, people, gates, space.terms)
     place = tree.grown(grouped[0], leaves[0], _stabilities(groups), _stabilities(leaves))
+    indices = [float(adjusted_rand_score(leaves[0], other)) for other in leaves[1:]]
     return Topics(
         topics=tuple(tree.topics),
-        agreement=_agreement(leaves),
+        agreement=Agreement(float(np.mean(indices)), min(indices), max(indices)),
         space=space if vectors is None else None,
         centres=centres[0],
         place=place,
@@ -348,6 +350,8 @@ def _runs(
     vectors: NDArray[np.float32], k: int, seed: int, progress: Progress | None
 ) -> Iterator[tuple[Ints, NDArray[np.float32], Ints]]:
     """Give what each seed finds: clusters of texts, their centres, and groups of clusters."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import pdist
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -355,19 +359,11 @@ def _runs(
         with threadpool_limits(1):  # threads of two cores that others use wait for each other
             means = KMeans(k, n_init=_STARTS, random_state=seed + again).fit(vectors)
         centres = means.cluster_centers_.astype(np.float32)
-        yield _nearest(vectors, centres), centres, _groups(centres)
+        n = max(1, round(len(centres) / TOPICS_A_GROUP))
+        group = fcluster(linkage(pdist(centres), "ward"), n, criterion="maxclust")
+        yield _nearest(vectors, centres), centres, np.asarray(group, dtype=np.int64) - 1
         if progress:
             progress(again + 1, SEEDS + 1)
-
-
-def _groups(centres: NDArray[np.float32]) -> Ints:
-    """Put clusters into groups, by Ward's method."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from scipy.spatial.distance import pdist
-
-    n = max(1, round(len(centres) / TOPICS_A_GROUP))
-    group = fcluster(linkage(pdist(centres), "ward"), n, criterion="maxclust")
-    return np.asarray(group, dtype=np.int64) - 1
 
 
 def _stabilities(runs: Sequence[Ints]) -> Floats:
@@ -380,13 +376,6 @@ def _likest(one: Ints, other: Ints) -> Floats:
     np.add.at(both, (one, other), 1)
     either = both.sum(axis=1, keepdims=True) + both.sum(axis=0) - both
     return np.asarray((both / np.where(either > 0, either, 1)).max(axis=1))
-
-
-def _agreement(runs: Sequence[Ints]) -> Agreement:
-    from sklearn.metrics import adjusted_rand_score
-
-    indices = [float(adjusted_rand_score(runs[0], other)) for other in runs[1:]]
-    return Agreement(float(np.mean(indices)), min(indices), max(indices))
 
 
 class _Tree:

@@ -619,8 +619,7 @@ class FileMethod:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the file's values, and the hash of its words, as plain values for JSON."""
-        values = tomllib.loads(self.text)
-        return {"name": self.name, **values, "template_hash": self.template.hash}
+        return {"name": self.name, **tomllib.loads(self.text), "template_hash": self.template.hash}
 
 
 def _answers(case: Case) -> Turns:
@@ -678,9 +677,19 @@ def parsed(text: str, name: str, source: str) -> FileMethod:
     _require_keys(source, "", values, TOP)
     _require_keys(source, "[decoding]", values["decoding"], DECODING)
     grammar, upstream = _grammar(source, values["reply"]), values.get("upstream", False)
+    template = _template(source, values["template"], upstream=upstream)
+    sent = dict(values["decoding"])
+    expected = sent.pop("expected_tokens", min(sent["max_tokens"], USUAL_TOKENS))
     method = FileMethod(
-        description=_description(
-            name, values, _template(source, values["template"], upstream=upstream)
+        description=Description(
+            name=name,
+            template=template,
+            parameters=Parameters(**sent),
+            parser=PARSER,
+            pairwise=not {"response_b", "turns_b"}.isdisjoint(values["fields"]),
+            samples=values.get("samples", 1),
+            tokens_out=expected,
+            source=values.get("source", ""),
         ),
         about=values["about"],
         fields=tuple(values["fields"]),
@@ -725,21 +734,6 @@ def _template(source: str, values: str | Mapping[str, Any], *, upstream: bool) -
     keys = {**TEMPLATE, "system": may_be_empty} if upstream else TEMPLATE
     _require_keys(source, "[template]", values, keys)
     return Template.of(values["system"], values["user"], values.get("given"))
-
-
-def _description(name: str, values: Mapping[str, Any], template: Template) -> Description:
-    sent = dict(values["decoding"])
-    expected = sent.pop("expected_tokens", min(sent["max_tokens"], USUAL_TOKENS))
-    return Description(
-        name=name,
-        template=template,
-        parameters=Parameters(**sent),
-        parser=PARSER,
-        pairwise=not {"response_b", "turns_b"}.isdisjoint(values["fields"]),
-        samples=values.get("samples", 1),
-        tokens_out=expected,
-        source=values.get("source", ""),
-    )
 
 
 def _contradictions(method: FileMethod, values: Mapping[str, Any]) -> Iterator[tuple[object, str]]:

@@ -308,10 +308,8 @@ def probe_board(
     NotIdentifiedError
         If the votes identify no rating.
     """
-    options = RateOptions(columns=tuple(columns))
-    data = read_votes(source, Reading.of(options)).data
-    rng = np.random.default_rng(seed)
-    votes = VoteRows.of(data, rng)
+    data = read_votes(source, Reading.of(RateOptions(columns=tuple(columns)))).data
+    votes = VoteRows.of(data, np.random.default_rng(seed))
     world = World.like(votes)
     audits = []
     for place, measure in enumerate(MEASURES):

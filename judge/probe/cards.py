@@ -150,8 +150,7 @@ def probe_similarity(
     chosen = _chosen(measures)
     if sample < 2:
         raise DataError(f"--sample {sample}: a card needs two texts or more.")
-    rng = np.random.default_rng(seed)
-    plans = _plans(read_material(files), sample, rng)
+    plans = _plans(read_material(files), sample, np.random.default_rng(seed))
     if not plans:
         raise DataError("The files contain no material for any axis.")
     if embed is not None:

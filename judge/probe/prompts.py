@@ -319,8 +319,7 @@ def _read_results(
         one: of_file.groups(one, names) or _own_groups(table, one, prompt, complete)
         for one in asked.by
     }
-    n_left_out = int((~complete).sum())
-    return tuple(models.tolist()), names, values[:, complete], groups, n_left_out
+    return tuple(models.tolist()), names, values[:, complete], groups, int((~complete).sum())
 
 
 def _own_groups(
@@ -628,8 +627,7 @@ class Clustering:
 
     def ask(self, measure: Measure) -> Floats:
         """Score every text against every other, shape (n_texts, n_texts)."""
-        scores = measure.fit(self.texts).matrix(self.texts, self.texts)
-        return scores_of(measure.name, scores)
+        return scores_of(measure.name, measure.fit(self.texts).matrix(self.texts, self.texts))
 
     def truth(self) -> Floats:
         """Return what an oracle answers: 1 for texts of one class, else 0."""
@@ -659,11 +657,15 @@ class Clustering:
            Annals of Statistics 17(3), 1989: omitting half.
         """
         n = len(self.texts)
-        distance = _distance(scores)
+        own = np.diagonal(scores)[:, None]
+        share = np.divide(scores, own, out=np.zeros_like(scores), where=own > 0)
+        share += share.T
+        distance = np.clip(1 - share / 2, 0, None)
+        np.fill_diagonal(distance, 0)
+
         orders = [rng.permutation(n)[:size] for size in (n, *[n // 2] * HALVES)]
         whole, *halves = [_figures(distance[np.ix_(o, o)], self.label[o]) for o in orders]
-        spread = np.std(halves, axis=0, ddof=1)
-        reach = quantile(0.95, HALVES - 1) * spread
+        reach = quantile(0.95, HALVES - 1) * np.std(halves, axis=0, ddof=1)
         drawn = [
             Estimate(float(v), float(v - r), float(min(v + r, 1)), n)
             for v, r in zip(whole, reach, strict=True)
@@ -682,15 +684,6 @@ FIGURES = (
     "completeness",
     "adjusted Rand index",
 )
-
-
-def _distance(scores: Floats) -> Floats:
-    own = np.diagonal(scores)[:, None]
-    share = np.divide(scores, own, out=np.zeros_like(scores), where=own > 0)
-    share += share.T
-    distance = np.clip(1 - share / 2, 0, None)
-    np.fill_diagonal(distance, 0)
-    return distance
 
 
 def _figures(distance: Floats, label: Ints) -> tuple[float, ...]:

@@ -58,7 +58,13 @@ def by_words(texts: Sequence[str], codes: Ints) -> Iterator[Weighting]:
         return
     cosine = (vectors @ vectors.T).toarray()
     for n, cluster in clusters_of(cosine, CLUSTERS).items():
-        yield Weighting(f"one prompt each of {n} clusters", codes, _middles(cosine, cluster))
+        # one in each cluster counts: the text that is most like the others in it
+        same = cluster[:, None] == cluster[None, :]
+        likeness = (cosine * same).sum(axis=1)
+        order = np.lexsort((-likeness, cluster))
+        chosen = np.zeros(len(cluster))
+        chosen[order[np.unique(cluster[order], return_index=True)[1]]] = 1.0
+        yield Weighting(f"one prompt each of {n} clusters", codes, chosen)
 
 
 def clusters_of(cosine: Floats, numbers: Sequence[int]) -> dict[int, Ints]:
@@ -86,16 +92,6 @@ def clusters_of(cosine: Floats, numbers: Sequence[int]) -> dict[int, Ints]:
     tree = scipy.cluster.hierarchy.linkage(apart, "ward")
     cut = scipy.cluster.hierarchy.cut_tree(tree, numbers)
     return {n: column.astype(np.int64) for n, column in zip(numbers, cut.T, strict=True)}
-
-
-def _middles(cosine: Floats, cluster: Ints) -> Floats:
-    """Return 1 for the text of each cluster that is most like the others in it, else 0."""
-    same = cluster[:, None] == cluster[None, :]
-    likeness = (cosine * same).sum(axis=1)
-    order = np.lexsort((-likeness, cluster))
-    chosen = np.zeros(len(cluster))
-    chosen[order[np.unique(cluster[order], return_index=True)[1]]] = 1.0
-    return chosen
 
 
 def own_mix(mix: Mix, by: str, names: Sequence[str], codes: Ints) -> Weighting:

@@ -259,8 +259,7 @@ class Sensitivity:
         near = compare(own, strange)[self.of] * (1 - np.abs(level - target))
         table = self._table(raw)
         steps = np.column_stack([compare(table[:, one], table[:, other]) for one, other in STEPS])
-        columns = np.hstack([self._table(near), self._table(level), steps])
-        drawn = means(columns, rng=rng)
+        drawn = means(np.hstack([self._table(near), self._table(level), steps]), rng=rng)
         k = len(CONDITIONS)
         parts = [*_by_dose(None, drawn[:k]), *_by_dose("level", drawn[k : 2 * k])]
         parts += [_ordered(removal, drawn[2 * k :]) for removal in (True, False)]
@@ -531,11 +530,10 @@ def consistency(boards: Sequence[str], theta: Floats, above: Bools) -> Consisten
     if n < 2:
         raise DataError(f"{n} board cannot be compared with another: give at least two.")
     winners = theta.argmax(axis=1)
-    against = np.einsum("aij,bji->ab", above.astype(np.int64), above.astype(np.int64))
     return Consistency(
         boards=tuple(boards),
         spearman=np.array([[spearman(one, other) for other in theta] for one in theta]),
-        contradictions=against,
+        contradictions=np.einsum("aij,bji->ab", above.astype(np.int64), above.astype(np.int64)),
         same_winner=float((winners[1:] == winners[0]).mean()),
     )
 

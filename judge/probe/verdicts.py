@@ -192,7 +192,9 @@ def _noise(
     The judge answers each case again, so the noise of a win rate is the sum of that of its cases:
     ``sum v_c / games^2``, v_c the variance of a case's score over runs. This many prompts tell it
     from few runs. The ratio's interval is that of a ratio of sums over prompts, on the log scale,
-    Student's t; of a judge that changed no verdict, see `_still`.
+    Student's t. Of a judge that changed none, it is how large the ratio may be: with a share f of
+    verdicts changed between two runs, the noise is ``sqrt(2 f)`` of the error of independent even
+    cases, and Clopper and Pearson's upper end of f is ``1 - 0.025^(1 / n)``.
     """
     score = (1 + np.array([*verdicts.runs.values()])) / 2
     n_runs, n_cases = score.shape
@@ -215,7 +217,7 @@ def _noise(
         smallest_averaged=difference_multiplier(df, n_runs) * sd,
     )
     if not sd:
-        return noise, (0.0, _still(n_cases))
+        return noise, (0.0, math.sqrt(2 * (1 - 0.025 ** (1 / n_cases))))
     ratio, reach = noise.over(math.sqrt(float(error.sum()))), _reach(moved, error)
     return noise, (ratio / reach, ratio * reach)
 
@@ -229,15 +231,6 @@ def _reach(one: Floats, other: Floats) -> float:
         return 1.0
     n, influence = len(one), one / one.sum() - other / other.sum()
     return math.exp(quantile(0.95, n - 1) * math.sqrt(influence_variance(influence)) / 2)
-
-
-def _still(n_cases: int) -> float:
-    """Return how large the ratio may be of a judge that changed none of its verdicts.
-
-    With a share f of them changed between two runs, the noise is ``sqrt(2 f)`` of the error of
-    independent even cases; Clopper and Pearson's upper end of f is ``1 - 0.025^(1 / n)``.
-    """
-    return math.sqrt(2 * (1 - 0.025 ** (1 / n_cases)))
 
 
 def _consistency(
@@ -278,8 +271,7 @@ def _lowest_correlation(
     A draw that leaves a board flat, or a model out, counts as a correlation of -1.
     """
     tables = [_by_prompt(verdicts, label) for label in labels]
-    n = len(tables[0][0])
-    weight = draw_counts(n, RESAMPLED, rng)
+    weight = draw_counts(len(tables[0][0]), RESAMPLED, rng)
     with np.errstate(invalid="ignore"):
         ranks = [
             scipy.stats.rankdata((weight @ won) / (weight @ of), axis=1) for won, of in tables
@@ -408,8 +400,7 @@ def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> dict[str,
             raise DataError(f"Of {judge!r}: {error}") from error
         audits.append(audited.to_dict())
     names = [Path(str(file)).name for file in files]
-    about = {"files": names, "judges": counts, "seed": seed}
-    return {"about": about, "audits": audits}
+    return {"about": {"files": names, "judges": counts, "seed": seed}, "audits": audits}
 
 
 def _rows(
@@ -881,8 +872,7 @@ def _intervened(kind: str, pair: Pair, judge: str) -> Probe:
         return Probe(kind, pair.case, pair.case, by_order=True)
     if kind == LENGTH:
         text = Template(_material()["verbosity"]["text"]).substitute(answer=pair.poor)
-        longer = _filler(text, LENGTH)
-        return Probe(kind, _with_poor(pair, pair.poor + longer), pair.case)
+        return Probe(kind, _with_poor(pair, pair.poor + _filler(text, LENGTH)), pair.case)
     if kind in CONSTANT:
         answer = injections()[CONSTANT[kind]]
         rest = filled(_size(answer), _turn(kind))

@@ -453,8 +453,7 @@ def _together(plain: Plain) -> CardView:
         title = f"How similar prompts are, by {of['by']}"
         picture = heat_map(of["cells"], of["groups"], title=title)
         legend = _legend_of(of)
-    subtitle = "all lines together at 5%"
-    return CardView(TOGETHER, subtitle, False, verdict, rows, picture, legend)
+    return CardView(TOGETHER, "all lines together at 5%", False, verdict, rows, picture, legend)
 
 
 def _legend_of(of: Plain) -> str:
@@ -525,8 +524,7 @@ def _ranking(plain: Plain) -> CardView:
 
 def _drawn(board: Plain) -> list[Plain]:
     """Return the best models, as many that their lines can be distinguished."""
-    best = sorted(board["moves"], key=lambda move: move["rank_default"])
-    return best[:MOST_SLOPES]
+    return sorted(board["moves"], key=lambda move: move["rank_default"])[:MOST_SLOPES]
 
 
 def _sure(boards: list[Plain]) -> str:

@@ -34,10 +34,10 @@ from judge.studies.estimates import (
 )
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.options import StudyOptions
-from judge.studies.panel import Panel, equivalent
+from judge.studies.panel import SHARES, Panel, equivalent
 from judge.studies.truth import Accuracy, TruthStudy, dawid_skene
 from judge.verdict import READ
-from rating import Outcome, __version__
+from rating import Outcome
 from rating.errors import ConvergenceError
 from rating.leave_out import sums_within
 from rating.outcome import of_sides
@@ -290,7 +290,6 @@ def panel_page(panel: Panel, made: date) -> Page:
         first=Section("The panel", table=_card(panel), more=tuple(_tables(panel))),
         sections=tuple(sections),
         made=made,
-        version=__version__,
     )
     return page.answered() if panel.n_prompts < MIN_PROMPTS else page
 
@@ -445,18 +444,13 @@ def _panel_limits(panel: Panel) -> Iterator[str]:
 def _panel_rows(panel: Panel) -> Iterator[dict[str, Any]]:
     """Give every figure as a row: part, name, other name, value and ends."""
     one = panel.card
-    figures = {
-        "n_eff": one.n_eff,
-        "at_most": one.at_most,
-        "mean_correlation": one.mean_correlation,
-        "accuracy.mean": one.mean,
-        "accuracy.best": one.best,
-        "accuracy.majority": one.majority,
-        "accuracy.independent": one.independent,
-        "gap": one.gap,
-        "over_best": one.over_best,
+    names = {name: name for name in ("n_eff", "at_most", "mean_correlation")}
+    names |= {f"accuracy.{name}": name for name in SHARES} | {
+        "gap": "gap",
+        "over_best": "over_best",
     }
-    yield from (_panel_row("panel", name, "", figure) for name, figure in figures.items())
+    for figure, name in names.items():
+        yield _panel_row("panel", figure, "", getattr(one, name))
     for judge in panel.judges:
         yield _panel_row("accuracy", judge.name, "", judge.accuracy)
     for pair in panel.to_dict()["correlations"]:
@@ -512,7 +506,6 @@ def truth_page(study: TruthStudy, made: date) -> Page:
             Section("Reproduce this report", code=_truth_command(study)),
         ),
         made=made,
-        version=__version__,
     )
 
 
@@ -542,7 +535,7 @@ def _cells(one: Accuracy) -> tuple[str, ...]:
     right, scores = (percent_of(one.right), percent_of(one.right_in_both)), one.scores
     if scores is None:
         return (*right, *["0"] * 3)
-    return (*right, f"{scores.n:,}", f"{scores.n_tied:,}", f"{scores.n_unread:,}")
+    return (*right, *(f"{scores[name]:,}" for name in ("n", "n_tied", "n_unread")))
 
 
 def _lead_table(study: TruthStudy) -> Table:

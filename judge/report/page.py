@@ -50,7 +50,7 @@ from judge.studies.gates import LONGEST as LONGEST_ANSWER
 from judge.studies.licence import Graded, Licence
 from judge.studies.one_judge import JudgeStudy, SideBySide, Study
 from judge.studies.reliability import CONDITION, Rates
-from rating import Outcome
+from rating import Outcome, __version__
 from rating.charts.drawing import Scale
 from rating.outcome import of_sides
 from rating.tables import formats
@@ -154,7 +154,7 @@ class Page:
     first: Section
     sections: tuple[Section, ...]
     made: date
-    version: str
+    version: str = __version__
 
     def answered(self) -> "Page":
         """Return headlines, examples and the command: too little data have no figures."""

@@ -19,7 +19,6 @@ from judge.studies.estimates import NAMES, NONE, Estimate, minus, number_of, per
 from judge.studies.plan import WANTED_ALPHA, WANTED_RATERS, AlphaPlan, RaterPlan
 from judge.studies.raters import CONFIDENCE, Rater, RaterStudy
 from judge.studies.scores import MEAN_WIN_RATE, TOP, Scored, mean_win_rates
-from rating import __version__
 from rating.sentences import foremost
 from rating.tables.formats import Table
 
@@ -70,6 +69,13 @@ def raters_page(study: RaterStudy, made: date) -> Page:
     if study.alpha_plan is not None:
         note = "Half-width of the interval of Krippendorff's alpha, expected with these raters."
         more.append(_plan_table(study.alpha_plan, ("For alpha, per item", "Alpha"), 1, 2, note))
+    words = ["arena", "study", "raters", *map(str, study.source.paths)]
+    if study.wanted != WANTED_RATERS:
+        words += ["--until", f"{study.wanted:g}"]
+    if study.alpha_plan is not None and study.alpha_plan.enough.wanted != WANTED_ALPHA:
+        words += ["--until-alpha", f"{study.alpha_plan.enough.wanted:g}"]
+    words += study.options.words()
+    words += option_words(study.source)
     return Page(
         title="How do the raters of this study choose?",
         opening=OPENING,
@@ -83,10 +89,9 @@ def raters_page(study: RaterStudy, made: date) -> Page:
         first=Section("One by one", table=_rater_table(study), more=tuple(more)),
         sections=(
             Section("Limits", points=(*foremost(study.warnings, None), *LIMITS)),
-            Section("Reproduce this report", code=_command(study)),
+            Section("Reproduce this report", code=shlex.join(words)),
         ),
         made=made,
-        version=__version__,
     )
 
 
@@ -180,16 +185,6 @@ def _row(rater: str, figure: str, estimate: Estimate) -> dict[str, Any]:
     return {"rater": rater, "figure": figure} | estimate.to_dict()
 
 
-def _command(study: RaterStudy) -> str:
-    """Write the command that makes this report."""
-    words = ["arena", "study", "raters", *map(str, study.source.paths)]
-    if study.wanted != WANTED_RATERS:
-        words += ["--until", f"{study.wanted:g}"]
-    if study.alpha_plan is not None and study.alpha_plan.enough.wanted != WANTED_ALPHA:
-        words += ["--until-alpha", f"{study.alpha_plan.enough.wanted:g}"]
-    return shlex.join([*words, *study.options.words(), *option_words(study.source)])
-
-
 SCORES_NAME = "scores"
 SCORES_OPENING = (
     "Models have scores from elsewhere, such as benchmarks, and ratings from votes of "
@@ -232,7 +227,6 @@ def scores_page(scored: Scored, made: date) -> Page:
             Section("Reproduce this report", code=shlex.join(words)),
         ),
         made=made,
-        version=__version__,
     )
 
 

@@ -159,9 +159,12 @@ def rows_and_report(
         rows, results = _of_pairs(judge, method, cases, run, swap_share)
     else:
         rows = rated_rows(cases, run.judged, judge, method, run.checklists)
-        results = {"models": _means(rows)}
+        scores: dict[str, list[float | None]] = {}
+        for row in rows:
+            scores.setdefault(row["model"], []).append(row["score"])
+        results = {"models": [_mean(model, scores[model]) for model in sorted(scores)]}
     lacking, failed = lacks_logprobs(run), _failed(judge, run)
-    report = {
+    return rows, {
         "judge": judge,
         "method": method.name,
         **run.to_dict(),
@@ -178,7 +181,6 @@ def rows_and_report(
         "next": run.stopped and _next(run, method, lacking),
         "changes": differences(method, cases),
     }
-    return rows, report
 
 
 def _on_fences(method: FileMethod) -> list[str]:
@@ -347,13 +349,6 @@ def _on_judge(
     elif n_without:
         warnings.append(f"{n_without} replies have no log-probabilities, and no verdict.")
     return warnings
-
-
-def _means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    scores: dict[str, list[float | None]] = {}
-    for row in rows:
-        scores.setdefault(row["model"], []).append(row["score"])
-    return [_mean(model, scores[model]) for model in sorted(scores)]
 
 
 def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:

@@ -58,7 +58,6 @@ from judge.studies.one_judge import JudgeStudy, Study, leaderboard
 from judge.studies.plan import Plan
 from judge.studies.powered import PoweredRatings
 from judge.studies.rows import RowTexts, read_texts
-from rating import __version__
 from rating.outcome import of_sides
 from rating.sentences import foremost
 from rating.tables import formats
@@ -499,7 +498,6 @@ def judges_page(study: Study, made: date) -> Page:
             Section("Reproduce this report", code=_command(study, "judges")),
         ),
         made=made,
-        version=__version__,
     )
 
 
@@ -618,7 +616,6 @@ def report_page(study: Study, made: date) -> Page:
         first=_first(study),
         sections=tuple(section for section in sections if not section.is_empty),
         made=made,
-        version=__version__,
     )
     return page.answered() if all(j.evidence.n_prompts < MIN_PROMPTS for j in judges) else page
 

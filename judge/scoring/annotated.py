@@ -306,11 +306,10 @@ def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
             incomplete[rows],
             version[rows[0]],
         )
-        named = dict(zip(("model", *parts), key, strict=True))
-        numbers = {"n": scores.n, "score": scores.score, "adjusted": scores.adjusted}
-        models.append(named | numbers | {"task_macro": scores.task_macro})
-        if scores.n_dropped:
-            text = f"{key[0]!r}: {scores.n_dropped} of {len(rows)} rows have no score from 1 to 10"
+        n_dropped, _ = scores.pop("n_dropped"), scores.pop("categories")
+        models.append(dict(zip(("model", *parts), key, strict=True)) | scores)
+        if n_dropped:
+            text = f"{key[0]!r}: {n_dropped} of {len(rows)} rows have no score from 1 to 10"
             warnings.append(f"{text}; they are excluded.")
     return models, warnings + _on_parts(parts)
 
@@ -433,7 +432,7 @@ def _llmbar(data: Annotations, _: ScoreOptions) -> Scored:
         label, *both = ([values[row] for row in rows] for values in verdicts.values())
         one = swap_scores([str(value) for value in label], *both)
         named = dict(zip(("model", *parts), key, strict=True))
-        models.append(named | {name: getattr(one, name) for name in _LLMBAR})
+        models.append(named | {name: one[name] for name in _LLMBAR})
     return models, _on_parts(parts)
 
 

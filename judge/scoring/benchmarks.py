@@ -13,8 +13,9 @@ Scores of models, and of judges asked in both orders, from pairwise verdicts.
 
 import json
 import math
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,7 @@ def wins(preference: Floats) -> Floats:
         NaN where there is no preference, or it lies outside of [1, 2].
     """
     level = np.where(preference == 0, 1.5, preference)
-    share = level - 1
-    return np.where((level >= 1) & (level <= 2), share, np.nan)
+    return np.where((level >= 1) & (level <= 2), level - 1, np.nan)
 
 
 def alpaca_eval_scores(preference: Floats) -> dict[str, Any]:
@@ -290,67 +290,16 @@ def _read(verdict: str) -> tuple[float, int]:
         raise DataError(f"There is no verdict {verdict!r}; the verdicts are {verdicts}.") from None
 
 
-CREATIVE = "Creative Tasks"
-PLANNING = "Planning & Reasoning"
-MATH = "Math & Data Analysis"
-ADVICE = "Information/Advice seeking"
-CODING = "Coding & Debugging"
-
-GROUPS: Mapping[str, str] = {
-    "Information seeking": ADVICE,
-    "Advice seeking": ADVICE,
-    "Creative Writing": CREATIVE,
-    "Editing": CREATIVE,
-    "Brainstorming": CREATIVE,
-    "Role playing": CREATIVE,
-    "Others": CREATIVE,
-    "Coding & Debugging": CODING,
-    "Reasoning": PLANNING,
-    "Planning": PLANNING,
-    "Math": MATH,
-    "Data Analysis": MATH,
-}
+_TASKS = tomllib.loads((files("judge.scoring") / "wildbench.toml").read_text("utf-8"))
+GROUPS: Mapping[str, str] = _TASKS["groups"]
 """From the tag of a task to its category."""
-
-_SINCE_JUNE = {CREATIVE: 0.5, PLANNING: 1.25, MATH: 1.0, ADVICE: 0.75, CODING: 1.25}
-WEIGHTS: Mapping[str, Mapping[str, float]] = {
-    "v2.0522": _SINCE_JUNE | {CODING: 1.0},
-    "v2.0625": _SINCE_JUNE,
-}
+WEIGHTS: Mapping[str, Mapping[str, float]] = _TASKS["weights"]
 """Weights of the categories in the macro averages of each version."""
 LATEST = "v2.0625"
 
 _POINTS = np.array([1.0, 0.5, 0.0, -0.5, -1.0])
 _BY_TAG = {name.casefold(): group for name, group in GROUPS.items()}
-_BY_TAG |= {group.casefold(): group for group in _SINCE_JUNE}
-
-
-@dataclass(frozen=True, slots=True)
-class _WildBenchScores:
-    """One model's scores; NaN where there is nothing to average.
-
-    Attributes
-    ----------
-    n : int
-        Rows with a score from 1 to 10.
-    score : float
-        Mean over them, truncated and empty responses among them, as published.
-    adjusted : float
-        ``2 (score - 5)``.
-    categories : mapping of str to float
-        Adjusted scores by category, truncated and empty responses excluded, as published.
-    task_macro : float
-        Their weighted mean; NaN unless every category has a score.
-    n_dropped : int
-        Rows whose score was not read or is outside of 1 to 10.
-    """
-
-    n: int
-    score: float
-    adjusted: float
-    categories: Mapping[str, float]
-    task_macro: float
-    n_dropped: int
+_BY_TAG |= {group.casefold(): group for group in WEIGHTS[LATEST]}
 
 
 def wildbench_scores(
@@ -358,7 +307,7 @@ def wildbench_scores(
     tags: Sequence[Sequence[str]] | None = None,
     incomplete: Bools | None = None,
     version: str = LATEST,
-) -> _WildBenchScores:
+) -> dict[str, Any]:
     """Score one model.
 
     Parameters
@@ -371,6 +320,16 @@ def wildbench_scores(
         Where the response is truncated or empty.
     version : str
         Whose weights of the categories to use, one of `WEIGHTS`.
+
+    Returns
+    -------
+    dict
+        ``n`` rows with a score from 1 to 10; ``score``, the mean over them, truncated and empty
+        responses among them, as published; ``adjusted``, ``2 (score - 5)``; ``categories``, the
+        adjusted scores by category, truncated and empty responses excluded, as published;
+        ``task_macro``, their weighted mean, NaN unless every category has a score; and
+        ``n_dropped`` rows whose score was not read or is outside of 1 to 10. NaN where there is
+        nothing to average.
 
     Raises
     ------
@@ -385,19 +344,19 @@ def wildbench_scores(
     mean = float(score[read].mean()) if read.any() else math.nan
     whole = read if incomplete is None else read & ~incomplete
     categories = {} if tags is None else _by_category(score, tags, whole)
-    return _WildBenchScores(
-        n=int(read.sum()),
-        score=mean,
-        adjusted=2 * (mean - 5),
-        categories=categories,
-        task_macro=task_macro(categories, version),
-        n_dropped=int((~read).sum()),
-    )
+    return {
+        "n": int(read.sum()),
+        "score": mean,
+        "adjusted": 2 * (mean - 5),
+        "task_macro": task_macro(categories, version),
+        "categories": categories,
+        "n_dropped": int((~read).sum()),
+    }
 
 
 def _by_category(score: Floats, tags: Sequence[Sequence[str]], used: Bools) -> dict[str, float]:
     named = [{category_of(tag) for tag in row} for row in tags]
-    rows = {c: used & np.array([c in row for row in named], dtype=bool) for c in _SINCE_JUNE}
+    rows = {c: used & np.array([c in row for row in named], dtype=bool) for c in WEIGHTS[LATEST]}
     return {c: 2 * (float(score[at].mean()) - 5) for c, at in rows.items() if at.any()}
 
 
@@ -433,79 +392,31 @@ def task_macro(categories: Mapping[str, float], version: str = LATEST) -> float:
     return total / math.fsum(weights.values())
 
 
-@dataclass(frozen=True, slots=True)
-class RewardCounts:
-    """Verdicts on one model against one reference, in five levels.
-
-    Attributes
-    ----------
-    total : int
-        As published: the verdicts, and the rows skipped for a truncated or empty response.
-    """
-
-    win_much: int
-    win: int
-    tie: int
-    lose: int
-    lose_much: int
-    total: int
-
-    @property
-    def judged(self) -> int:
-        """Rows that have a verdict."""
-        return self.win_much + self.win + self.tie + self.lose + self.lose_much
-
-    @property
-    def published(self) -> float:
-        """Reward over `total`: skipped rows, which nobody judged, pull it towards zero."""
-        return self._sum() / self.total if self.total else math.nan
-
-    @property
-    def reward(self) -> float:
-        """Mean over the rows that have a verdict: from -1, much worse always, to 1."""
-        return self._sum() / self.judged if self.judged else math.nan
-
-    def _sum(self) -> float:
-        return self.win_much - self.lose_much + 0.5 * (self.win - self.lose)
-
-
-def count_rewards(
-    level: Floats, longer_by: Floats | None = None, margin: float | None = None
-) -> RewardCounts:
-    """Count verdicts, slight wins of a response that is much longer as ties.
+def mean_reward(level: Floats) -> float:
+    """Average rewards over the rows that have a verdict: from -1, much worse always, to 1.
 
     Parameters
     ----------
     level : ndarray of shape (n,)
         For the model: 1 much better, 1/2 slightly, 0 tie, -1/2 slightly worse, -1 much worse;
-        NaN where the row was skipped.
-    longer_by : ndarray of shape (n,), optional
-        Characters by which the model's response is longer than the reference's.
-    margin : float, optional
-        A slight win or loss is a tie where the winner is longer by more than this (the
-        published K; None, as its K = -1, leaves all as they are).
+        NaN where the row was skipped for a truncated or empty response.
+
+    Returns
+    -------
+    float
+        NaN without a verdict. As published, skipped rows count as 0, and pull it towards that.
 
     Raises
     ------
     DataError
-        For another level, or a margin below 0 or without lengths.
+        For another level.
     """
-    skipped = np.isnan(level)
-    unknown = level[~skipped & ~np.isin(level, _POINTS)]
+    known = level[~np.isnan(level)]
+    unknown = known[~np.isin(known, _POINTS)]
     if unknown.size:
         msg = f"A level is {unknown[0]}; levels are 1, 0.5, 0, -0.5 and -1, or NaN if skipped."
         raise DataError(msg)
-    if margin is not None:
-        level = _within_margin(level, longer_by, margin)
-    win_much, win, tie, lose, lose_much = (int((level == point).sum()) for point in _POINTS)
-    return RewardCounts(win_much, win, tie, lose, lose_much, total=len(level))
-
-
-def _within_margin(level: Floats, longer_by: Floats | None, margin: float) -> Floats:
-    if longer_by is None or margin < 0:
-        raise DataError(f"A length margin of {margin} needs the lengths, and must be 0 or more.")
-    bought = (np.abs(level) == 0.5) & (np.sign(level) * longer_by > margin)
-    return np.where(bought, 0.0, level)
+    return float(known.mean()) if known.size else math.nan
 
 
 def pairwise_scores(
@@ -568,55 +479,6 @@ _CHOICES = ("1", "2")
 _UNREAD = "None"
 
 
-@dataclass(frozen=True, slots=True)
-class SwapScores:
-    """A judge against labels, with the responses as they are and swapped.
-
-    Attributes
-    ----------
-    correct_as_is, correct_swapped, correct_mean : float
-        Right verdicts in each order and their mean, per cent of all cases; an unparsed verdict
-        is not right, and no tie is.
-    lower, upper : float
-        Interval of ``correct_mean`` for other prompts (`judge.ifeval.share`).
-    correct_both, both_lower, both_upper : float
-        Right in both orders, per cent, and its interval.
-    wrong_both : float
-        For the other side in both orders, per cent.
-    equal : float
-        The same in both orders, unparsed being the same as unparsed, per cent.
-    n_first, n_second : int
-        Cases in which the two orders name different responses: each time what stands first, or
-        second.
-    kappa_agreement : float
-        Cohen's kappa of the two orders, as published: an unparsed verdict counted as "2".
-    miscoded_kappa_as_is, miscoded_kappa_swapped : float
-        The published kappas of judge and label, in which labels are coded 1 and 2 and verdicts
-        1 and 0: a "2" can never agree. Kept to recognise the published figures; no measure.
-    n, n_unread, n_tied : int
-        Cases, and verdicts that could not be read or are ties, of twice as many.
-    """
-
-    correct_as_is: float
-    correct_swapped: float
-    correct_mean: float
-    lower: float
-    upper: float
-    correct_both: float
-    both_lower: float
-    both_upper: float
-    wrong_both: float
-    equal: float
-    n_first: int
-    n_second: int
-    kappa_agreement: float
-    miscoded_kappa_as_is: float
-    miscoded_kappa_swapped: float
-    n: int
-    n_unread: int
-    n_tied: int
-
-
 def swap_scores(
     label: Sequence[str],
     as_is: Sequence[str | None],
@@ -624,8 +486,8 @@ def swap_scores(
     prompt: Sequence[str] | None = None,
     *,
     level: float = 0.95,
-) -> SwapScores:
-    """Score a judge on cases with a label.
+) -> dict[str, Any]:
+    """Score a judge on cases with a label, with the responses as they are and swapped.
 
     Parameters
     ----------
@@ -636,6 +498,23 @@ def swap_scores(
         places; "tie"; None, or "None", where unparsed.
     prompt : sequence of str, optional
         What cases are alike within, for intervals; each case by itself if not given.
+
+    Returns
+    -------
+    dict
+        ``correct_as_is``, ``correct_swapped`` and ``correct_mean``, right verdicts in each order
+        and their mean, per cent of all cases; an unparsed verdict is not right, and no tie is.
+        ``lower`` and ``upper``, the interval of ``correct_mean`` for other prompts
+        (`judge.ifeval.share`). ``correct_both``, ``both_lower`` and ``both_upper``, those right in
+        both orders, per cent, and the interval. ``wrong_both``, those for the other side in both
+        orders, and ``equal``, the same in both, unparsed being the same as unparsed, per cent.
+        ``n_first`` and ``n_second``, cases in which the two orders name different responses: each
+        time what stands first, or second. ``kappa_agreement``, Cohen's kappa of the two orders, as
+        published: an unparsed verdict counted as "2". ``miscoded_kappa_as_is`` and
+        ``miscoded_kappa_swapped``, the published kappas of judge and label, in which labels are
+        coded 1 and 2 and verdicts 1 and 0: a "2" can never agree; kept to recognise the published
+        figures, no measure. ``n``, cases, and ``n_unread`` and ``n_tied``, verdicts that could not
+        be read or are ties, of twice as many.
 
     Raises
     ------
@@ -658,26 +537,26 @@ def swap_scores(
     each = share([*zip(clusters * 2, [*right, *right_swapped], strict=True)], level=level)
     both = share(zip(clusters, right & right_swapped, strict=True), level=level)
     sided = np.isin(first, _CHOICES) & np.isin(second, _CHOICES)
-    return SwapScores(
-        correct_as_is=_percent(right),
-        correct_swapped=_percent(right_swapped),
-        correct_mean=(_percent(right) + _percent(right_swapped)) / 2,
-        lower=100 * each.low,
-        upper=100 * each.high,
-        correct_both=_percent(right & right_swapped),
-        both_lower=100 * both.low,
-        both_upper=100 * both.high,
-        wrong_both=_percent(sided & ~right & ~right_swapped),
-        equal=_percent(first == second),
-        n_first=int((sided & (first == "1") & (second == "2")).sum()),
-        n_second=int((sided & (first == "2") & (second == "1")).sum()),
-        kappa_agreement=_kappa(_or_two(first), _or_two(second)),
-        miscoded_kappa_as_is=_miscoded(truth, first),
-        miscoded_kappa_swapped=_miscoded(truth, second),
-        n=len(truth),
-        n_unread=int((first == _UNREAD).sum() + (second == _UNREAD).sum()),
-        n_tied=int((first == TIE).sum() + (second == TIE).sum()),
-    )
+    return {
+        "correct_as_is": _percent(right),
+        "correct_swapped": _percent(right_swapped),
+        "correct_mean": (_percent(right) + _percent(right_swapped)) / 2,
+        "lower": 100 * each.low,
+        "upper": 100 * each.high,
+        "correct_both": _percent(right & right_swapped),
+        "both_lower": 100 * both.low,
+        "both_upper": 100 * both.high,
+        "wrong_both": _percent(sided & ~right & ~right_swapped),
+        "equal": _percent(first == second),
+        "n_first": int((sided & (first == "1") & (second == "2")).sum()),
+        "n_second": int((sided & (first == "2") & (second == "1")).sum()),
+        "kappa_agreement": _kappa(_or_two(first), _or_two(second)),
+        "miscoded_kappa_as_is": _miscoded(truth, first),
+        "miscoded_kappa_swapped": _miscoded(truth, second),
+        "n": len(truth),
+        "n_unread": int((first == _UNREAD).sum() + (second == _UNREAD).sum()),
+        "n_tied": int((first == TIE).sum() + (second == TIE).sum()),
+    }
 
 
 def _checked(verdicts: Sequence[str | None]) -> NDArray[np.str_]:
@@ -725,16 +604,15 @@ def reward_scores(data: Annotations) -> RewardRows:
     level, prompts = data.numbers("level"), _prompts(data)
     kinds = (
         [{category_of(tag) for tag in row} for row in data.lists("tags")]
-        if (data.has("tags"))
+        if data.has("tags")
         else [set[str]()] * data.n
     )
     keys = list(zip(data.texts("model"), data.texts("baseline"), strict=True))
     models: list[dict[str, Any]] = []
     for (name, baseline), rows in groups(keys).items():
-        reward = count_rewards(level[rows]).reward
-        own = _rewards_mean(level[rows], prompts[rows]) | {"score": reward}
+        own = _rewards_mean(level[rows], prompts[rows])
         rewards = {
-            kind: count_rewards(level[[row for row in rows if kind in kinds[row]]]).reward
+            kind: mean_reward(level[[row for row in rows if kind in kinds[row]]])
             for kind in set[str]().union(*(kinds[row] for row in rows))
         }
         macro = task_macro({kind: one for kind, one in rewards.items() if not math.isnan(one)})
@@ -792,11 +670,10 @@ def _rewards_mean(values: Floats, prompts: Ints) -> dict[str, Any]:
     read = ~np.isnan(values)
     known, group = values[read], prompts[read]
     n_groups = len(np.unique(group))
-    mean = float(known.mean()) if len(known) else math.nan
     error = clustered_error(known, group) if n_groups > 1 else math.nan
+    mean = mean_reward(values)
     numbers = {"n": len(known), "n_unread": int((~read).sum()), "score": mean}
-    ends = bounded(mean, error, n_groups, -1.0, 1.0)
-    return numbers | {"standard_error": error} | ends
+    return numbers | {"standard_error": error} | bounded(mean, error, n_groups, -1.0, 1.0)
 
 
 def _on_unread(models: Sequence[Mapping[str, Any]]) -> list[str]:

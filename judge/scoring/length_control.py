@@ -173,7 +173,12 @@ def length_controlled(
     .. [1] Y. Dubois et al., "Length-Controlled AlpacaEval: A Simple Way to Debias Automatic
        Evaluators", COLM 2024, section 3.
     """
-    problem = _problem(_checked(data, order=order), difficulty, block)
+    wrong = data.share[~((data.share >= 0) & (data.share <= 1))]
+    if wrong.size:
+        raise DataError(f"A share is {wrong[0]}; shares of a win are from 0 to 1.")
+    if order and data.order is None:
+        raise DataError("The order term needs to know which response was shown first.")
+    problem = _problem((data if order else replace(data, order=None)), difficulty, block)
     if block is None:
         _require_both_lengths(data.length_gap)
     fitted = fit_logistic(problem.rows, _names(problem))
@@ -190,15 +195,6 @@ def length_controlled(
         n=len(probability),
         **(absent | terms),
     )
-
-
-def _checked(data: Annotated, *, order: bool) -> Annotated:
-    wrong = data.share[~((data.share >= 0) & (data.share <= 1))]
-    if wrong.size:
-        raise DataError(f"A share is {wrong[0]}; shares of a win are from 0 to 1.")
-    if order and data.order is None:
-        raise DataError("The order term needs to know which response was shown first.")
-    return data if order else replace(data, order=None)
 
 
 def _require_both_lengths(length_gap: Floats) -> None:
@@ -266,19 +262,14 @@ def _influence(problem: _Problem, fitted: Fitted, probabilities: list[Floats]) -
     drawn = _by_instruction(problem, (probability - probability.mean())[:, None] / problem.own)[
         :, 0
     ]
-    pull = _pull(problem, fitted) + _pull_of_scale(problem, fitted)
+    rows = problem.rows
+    pull = _by_instruction(
+        problem, rows.design * (rows.weight * (rows.share - fitted.probability))[:, None]
+    ) + _pull_of_scale(problem, fitted)
     moved = np.asarray(drawn + pull @ np.linalg.solve(fitted.hessian, gradient))
     if problem.difficulty is None or not problem.difficulty.influence.size:
         return moved
     return moved + _through_difficulty(problem, problem.difficulty, fitted, gradient)
-
-
-def _pull(problem: _Problem, fitted: Fitted) -> Floats:
-    """Return the score of each instruction, shape (n_instructions, k)."""
-    rows = problem.rows
-    return _by_instruction(
-        problem, rows.design * (rows.weight * (rows.share - fitted.probability))[:, None]
-    )
 
 
 def _by_instruction(problem: _Problem, rows: Floats) -> Floats:

@@ -168,8 +168,7 @@ class _Profile:
     def cross(self, probability: Floats) -> tuple[Floats, Floats]:
         """Return the Hessian of effects by coefficients, and of each effect."""
         curve = probability * (1 - probability)
-        moved = self.design * curve[:, None]
-        return self.by_instruction(moved), self._sums(curve) + RIDGE
+        return self.by_instruction(self.design * curve[:, None]), self._sums(curve) + RIDGE
 
     def by_instruction(self, rows: Floats) -> Floats:
         return np.stack([self._sums(column) for column in rows.T], axis=1)

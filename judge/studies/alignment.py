@@ -122,7 +122,12 @@ def align(votes: Rows, verdicts: Rows, usual: Sequence[tuple[str, str]] = USUAL)
     low, high = np.minimum(left, right), np.maximum(left, right)
     prompt, prompts = key, texts
     if roles == ("text", "text"):
-        prompts = _as_voted(texts, key, both[0])
+        # prompts are named as votes name them, where they do
+        own, column = [*texts], both[0].names.get("prompt")
+        for at, name in zip(key, () if column is None else column.codes, strict=False):
+            if column is not None and name >= 0:
+                own[at] = column.names[name]
+        prompts = tuple(own)
     elif {"item", "battle"} & {*roles}:
         nothing = [Coded((), np.full(rows.n, -1)) for rows in both]
         prompts, codes = merged(
@@ -318,15 +323,6 @@ def _ids(rows: Rows) -> str:
         if role in rows.names and not blank(rows.names[role]).all()
     ]
     return ", ".join(there) or "none"
-
-
-def _as_voted(names: tuple[str, ...], code: Ints, votes: Rows) -> tuple[str, ...]:
-    """Name prompts as votes do, where they do."""
-    own, column = [*names], votes.names.get("prompt")
-    for at, name in zip(code, () if column is None else column.codes, strict=False):
-        if column is not None and name >= 0:
-            own[at] = column.names[name]
-    return tuple(own)
 
 
 def on_cases(

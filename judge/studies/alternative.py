@@ -614,7 +614,21 @@ def calibration(items: Items, people: Labels, judge: Labels, draws: Draws) -> Ca
     .. [2] B. Zadrozny and C. Elkan, "Transforming classifier scores into accurate multiclass
        probability estimates", KDD 2002 (isotonic regression).
     """
-    cases = _cases(items, people, judge)
+    labels = counts(items, people)[judge.item]
+    votes = labels.sum(axis=1)
+    used = ~np.isnan(judge.probability) & (votes > 0)
+    probability, labels, votes = judge.probability[used], labels[used], votes[used]
+    for_a, tied = labels[:, 2] / votes, labels[:, 1] / votes
+    turned = np.where(probability < 0.5, labels[:, 0] / votes, for_a)
+    undecided = probability == 0.5  # either side is as good: half of the votes each way
+    whole = np.where(undecided, (1 - tied) / 2, turned)
+    cases = _Cases(
+        prompt=items.prompt[judge.item[used]],
+        probability=np.maximum(probability, 1 - probability),
+        score=whole + tied / 2,
+        square=whole + tied / 4,
+        votes=votes,
+    )
     if not cases.votes.sum():
         raise NotIdentifiedError("No verdict with a probability has a vote on the same item.")
     at = np.minimum((2 * N_BINS * (cases.probability - 0.5)).astype(int), N_BINS - 1)
@@ -640,24 +654,6 @@ def with_isotonic(probability: Floats, steps: Floats) -> Floats:
     """Map probabilities by `Calibration.isotonic`; those below a half as their reverse."""
     upper = np.interp(np.maximum(probability, 1 - probability), steps[:, 0], steps[:, 1])
     return np.where(probability >= 0.5, upper, 1 - upper)
-
-
-def _cases(items: Items, people: Labels, judge: Labels) -> _Cases:
-    labels = counts(items, people)[judge.item]
-    votes = labels.sum(axis=1)
-    used = ~np.isnan(judge.probability) & (votes > 0)
-    probability, labels, votes = judge.probability[used], labels[used], votes[used]
-    for_a, tied = labels[:, 2] / votes, labels[:, 1] / votes
-    turned = np.where(probability < 0.5, labels[:, 0] / votes, for_a)
-    undecided = probability == 0.5  # either side is as good: half of the votes each way
-    whole = np.where(undecided, (1 - tied) / 2, turned)
-    return _Cases(
-        prompt=items.prompt[judge.item[used]],
-        probability=np.maximum(probability, 1 - probability),
-        score=whole + tied / 2,
-        square=whole + tied / 4,
-        votes=votes,
-    )
 
 
 def _sums(cases: _Cases, values: Floats) -> Floats:

@@ -67,8 +67,7 @@ class IntervalEnds:
         down, up = self.value - self.lower, self.upper - self.value
         ahead = gap > 0
         own = np.where(ahead, down[first], up[first])
-        other = np.where(ahead, up[second], down[second])
-        return gap, own, other
+        return gap, own, np.where(ahead, up[second], down[second])
 
 
 def separated(scores: IntervalEnds, rule: Rule) -> Floats:
@@ -277,8 +276,7 @@ def row_correlations(scores: Floats, reference: Floats) -> dict[str, Floats]:
     x, y = np.ascontiguousarray(scores), np.ascontiguousarray(reference)  # rows are then summed
     rows, n = x.shape  # in the order in which one alone is
     at_once = max(1, _CELLS // (n * n))
-    starts = range(0, rows, at_once)
-    parts = [_together(x[i : i + at_once], y[i : i + at_once]) for i in starts]
+    parts = [_together(x[i : i + at_once], y[i : i + at_once]) for i in range(0, rows, at_once)]
     names = ("pearson", "spearman", "kendall")
     return dict(zip(names, np.concatenate(parts, axis=1), strict=True))
 
@@ -754,8 +752,7 @@ def _different(
     n = n_prompts if n_voters is None else min(n_prompts, n_voters)
     if n < 2:
         return np.zeros(len(first))
-    gaps = influence[:, first] - influence[:, second]
-    error = np.sqrt(influence_variance(gaps, n_prompts))
+    error = np.sqrt(influence_variance(influence[:, first] - influence[:, second], n_prompts))
     gap = theta[first] - theta[second]
     return np.where(np.abs(gap) > quantile(level, n - 1) * error, np.sign(gap), 0.0)
 

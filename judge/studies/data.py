@@ -130,8 +130,7 @@ def read_study(
         If a source cannot be read, the two have no item in common, or an option does not fit.
     """
     cast = read_votes(votes, voters, by)
-    given = read_rows(verdicts, unparsed=True, by=by)
-    aligned = align(cast, given)
+    aligned = align(cast, read_rows(verdicts, unparsed=True, by=by))
     data = study_data(aligned)
     return data if by is None else replace(data, groups=parted(aligned, by))
 

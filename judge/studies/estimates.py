@@ -519,10 +519,9 @@ def variance_shares(
     if np.isnan(raw[:3]).any():
         return Shares(nothing, nothing, nothing, nothing, nothing, None)
     square, df = moments.uncertainty()
-    shown = _cut_off(raw)
     item, _, rest, interaction, within = (
         _estimate(*of, n=labels.n, level=level)
-        for of in zip(raw.tolist(), shown, square.tolist(), df.tolist(), strict=True)
+        for of in zip(raw.tolist(), _cut_off(raw), square.tolist(), df.tolist(), strict=True)
     )
     total, *_, noise = _solved(moments.whole)
     components = Components(
@@ -760,8 +759,7 @@ def own_agreement(
     Parameters and result as of `pair_agreement`.
     """
     each = pairs_with_others(items, labels, ties=ties)
-    pairs = _own_pairs(items, labels, ties=ties)
-    return _rate(items, pairs, labels, each, weighting, draws)
+    return _rate(items, _own_pairs(items, labels, ties=ties), labels, each, weighting, draws)
 
 
 def kappa(
@@ -895,8 +893,7 @@ def _by_side(table: Floats, *, ties: bool) -> Floats:
 
 def _own_pairs(items: Items, labels: Labels, *, ties: bool) -> Floats:
     """Count pairs of rows of each item by different raters: those that agree, and all."""
-    each = pairs_with_others(items, labels, ties=ties)
-    return sums_within(labels.item, each, items.n) / 2
+    return sums_within(labels.item, pairs_with_others(items, labels, ties=ties), items.n) / 2
 
 
 def _between(first: Floats, second: Floats) -> Floats:
@@ -955,8 +952,7 @@ def over_another(
     both = [_by_side(counts(items, labels), ties=ties) for labels in (first, second)]
     parts = [_between(table, votes) for table in both]
     each = np.hstack([_pairs_with(table, people, ties=ties) for table in both])
-    raters = Raters.of(items, people, each)
-    return _difference(items, parts[0], parts[1], raters, draws)
+    return _difference(items, parts[0], parts[1], Raters.of(items, people, each), draws)
 
 
 def over_people(
@@ -976,8 +972,7 @@ def over_people(
     with_others *= 2.0  # without a row, both of a pair lose it
     each = np.hstack([_pairs_with(with_judge, people, ties=ties), with_others])
     raters = Raters.of(items, people, each)
-    with_people = _between(with_judge, votes)
-    return _difference(items, with_people, own, raters, draws)
+    return _difference(items, _between(with_judge, votes), own, raters, draws)
 
 
 def _difference(

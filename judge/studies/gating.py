@@ -263,14 +263,13 @@ def _answered(
     half = lead.half_width(*ask)
     least, middle, most = _favour(*two)
     value = _moved(lead.value, middle)
-    difference = Difference(
-        value=POINTS_PER_NAT * lead.value if value is None else value,
-        lower=_moved(lead.value - half, most),
-        upper=_moved(lead.value + half, least),
-    )
     alone = replace(
         by_people,
-        difference=difference,
+        difference=Difference(
+            value=POINTS_PER_NAT * lead.value if value is None else value,
+            lower=_moved(lead.value - half, most),
+            upper=_moved(lead.value + half, least),
+        ),
         judge=n[0],
         by="judge alone",
         rests_on=(
@@ -309,8 +308,7 @@ def race_with_judge(
     DataError
         If a source cannot be read.
     """
-    cast = read_rows(votes, unparsed=False)
-    aligned = align(cast, read_rows(verdicts, unparsed=True))
+    aligned = align(read_rows(votes, unparsed=False), read_rows(verdicts, unparsed=True))
     for note in aligned.warnings:
         mention(note)
     data = study_data(aligned)

@@ -572,10 +572,9 @@ def _in_categories(aligned: Aligned, by: str | None) -> tuple[Aligned, tuple[str
     if by is None or (by == PAIR and not any("by" in rows.names for rows in aligned.sources)):
         return aligned, ()
     names, values = by_values(aligned, by)
-    groups = parted(aligned, by)
     prompts = {
         name: max(shared_by(part, judge).items.n_prompts for judge in part.judges)
-        for name, part in groups.items()
+        for name, part in parted(aligned, by).items()
     }
     enough = [name for name in names if prompts.get(name, 0) >= MIN_PROMPTS]
     if not enough:

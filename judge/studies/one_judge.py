@@ -308,33 +308,32 @@ def study_judge(
     powered = _powered(data, verdicts, options, warnings)
     effects = {} if moved is None else moved.effects
     figures = {} if compared is None else compared.figures
-    evidence = Evidence(
-        judge=agreed.judge.without_ties,
-        people=agreed.people.without_ties,
-        highest=top.highest,
-        judge_with_ties=agreed.judge.with_ties,
-        people_with_ties=agreed.people.with_ties,
-        gap=gap,
-        gap_with_ties=gap_with_ties,
-        rules=rules,
-        alternative=(
-            alternative(shared.items, cast, own.verdicts, raters=options.raters)
-            if data.voters_known
-            else None
-        ),
-        raters=options.raters,
-        biases={name: effect.difference for name, effect in effects.items()},
-        own_model=None if moved is None else moved.own_model,
-        correlation=figures.get("spearman"),
-        correlation_noise_freed=figures.get("spearman" + NOISE_FREED),
-        n_prompts=shared.items.n_prompts,
-        favouritism=favouritism(shared.items, cast, own.verdicts),
-        reversed_pairs=() if boards is None else reversed_pairs(*boards),
-        unranked=unranked,
-    )
     return JudgeStudy(
         name=judge.name,
-        evidence=evidence,
+        evidence=Evidence(
+            judge=agreed.judge.without_ties,
+            people=agreed.people.without_ties,
+            highest=top.highest,
+            judge_with_ties=agreed.judge.with_ties,
+            people_with_ties=agreed.people.with_ties,
+            gap=gap,
+            gap_with_ties=gap_with_ties,
+            rules=rules,
+            alternative=(
+                alternative(shared.items, cast, own.verdicts, raters=options.raters)
+                if data.voters_known
+                else None
+            ),
+            raters=options.raters,
+            biases={name: effect.difference for name, effect in effects.items()},
+            own_model=None if moved is None else moved.own_model,
+            correlation=figures.get("spearman"),
+            correlation_noise_freed=figures.get("spearman" + NOISE_FREED),
+            n_prompts=shared.items.n_prompts,
+            favouritism=favouritism(shared.items, cast, own.verdicts),
+            reversed_pairs=() if boards is None else reversed_pairs(*boards),
+            unranked=unranked,
+        ),
         agreement=agreed,
         ceiling=top,
         swaps=swapped,
@@ -605,8 +604,7 @@ def side_by_side(data: StudyData, options: StudyOptions, people: Preferences | N
     pairs = [*combinations(data.judges, 2)]
     leads = tuple(_lead(data, pair, options, len(pairs), costs) for pair in pairs)
     whole, *some = _parts(data, options, people)
-    parts = (whole, *(part for part in some if part.items))
-    return SideBySide(leads, costs, parts)
+    return SideBySide(leads, costs, (whole, *(part for part in some if part.items)))
 
 
 def _lead(
@@ -800,8 +798,7 @@ class Study:
             of_judge, written = by_judge[self.licence.judge], self.licence.to_dict()
             of_judge |= {"certificate": written, "licence": written}  # the name in 0.1
         if self.against is None:
-            one = next(iter(by_judge.values()))
-            return one | {"parts": [asdict(part) for part in self.parts]}
+            return next(iter(by_judge.values())) | {"parts": [asdict(part) for part in self.parts]}
         of_all = {"leaderboard": leaderboard(self), "against_each_other": self.against.to_dict()}
         return {"judges": by_judge} | of_all
 
@@ -828,7 +825,6 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
     rows = []
     for judge in by_agreement(study.judges):
         agreed, compared, biases = judge.agreement, judge.compared, judge.biases
-        own = None if biases is None else biases.effects[SELF].difference
         figures: dict[str, Estimate | None] = {
             "agreement": agreed.judge.without_ties,
             "agreement_with_ties": agreed.judge.with_ties,
@@ -844,7 +840,7 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
                 for place, name in enumerate(("people_prefer", "prefers"))
             },
             "rerun_variance": judge.rerun_variance,
-            "own_model_bias": own,
+            "own_model_bias": None if biases is None else biases.effects[SELF].difference,
         }
         known = {name: one for name, one in figures.items() if one and one.value is not None}
         rows.append(
@@ -906,7 +902,6 @@ def study_judges(
     }
     boards = next((judge.boards for judge in judges if judge.boards is not None), None)
     together = side_by_side(data, options, None if boards is None else boards[0])
-    against = together if len(judges) + len(useless) > 1 else None
     return Study(
         votes,
         verdicts,
@@ -914,7 +909,7 @@ def study_judges(
         data,
         judges,
         contests,
-        against,
+        together if len(judges) + len(useless) > 1 else None,
         together.parts,
         outputs,
         texts,

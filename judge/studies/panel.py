@@ -475,8 +475,7 @@ def _panel_right(wrong: Floats) -> Floats:
 
 def _shares(rows: Floats, k: int) -> Floats:
     """Return `SHARES` of sums over items, shape (r, 4)."""
-    n = rows[:, 1:2]
-    accuracy = 1 - over(rows[:, 2 : 2 + k], n)
+    accuracy = 1 - over(rows[:, 2 : 2 + k], rows[:, 1:2])
     return np.column_stack(
         [
             accuracy.mean(axis=1),
@@ -681,7 +680,17 @@ class Panel:
             "items_with_truth": self.n_labelled,
             "prompts": self.n_prompts,
             "unread": self.n_unread,
-            "judges": [_judge_to_dict(judge) for judge in self.judges],
+            "judges": [
+                {
+                    "judge": judge.name,
+                    "family": judge.family,
+                    **_flat("accuracy", judge.accuracy),
+                    "verdicts": judge.n_verdicts,
+                    "unread": judge.n_unread,
+                    "items_left_out": judge.without,
+                }
+                for judge in self.judges
+            ],
             "correlations": [
                 {"a": names[a], "b": names[b], "value": _known(self.correlations[a, b])}
                 for a, b in combinations(range(len(names)), 2)
@@ -691,17 +700,6 @@ class Panel:
             },
             "warnings": list(self.warnings),
         }
-
-
-def _judge_to_dict(judge: _Judge) -> dict[str, Any]:
-    return {
-        "judge": judge.name,
-        "family": judge.family,
-        **_flat("accuracy", judge.accuracy),
-        "verdicts": judge.n_verdicts,
-        "unread": judge.n_unread,
-        "items_left_out": judge.without,
-    }
 
 
 def _known(value: float) -> float | None:
@@ -860,7 +858,21 @@ def _sentences(panel: Panel) -> Iterator[str]:
         if not panel.by_people:
             yield _on_gap(one)
         yield _on_next(panel)
-    yield _on_unread(panel)
+    left_out = panel.n_labelled - panel.n_items
+    unread, total = panel.n_unread, sum(judge.n_verdicts for judge in panel.judges)
+    text = ""
+    if unread:
+        text = (
+            f"{unread:,} of {total:,} verdicts {('was' if unread == 1 else 'were')} not parsed: "
+            "excluded, not counted as errors. "
+        )
+    if left_out:
+        text += (
+            f"{plural(left_out, 'item')} of {panel.n_labelled:,} "
+            f"{('is' if left_out == 1 else 'are')} excluded, because not every judge has a parsed "
+            "verdict there."
+        )
+    yield text.strip()
 
 
 def _on_best(lead: Estimate, best: str) -> str:
@@ -918,21 +930,3 @@ def _on_next(panel: Panel) -> str:
         names = joined([one["judge"] for one in chosen])
         text += f"Added one by one, {names} are best, {percent(best['accuracy'])}. "
     return f"{text}Both are selected on these items, so they look better on them than on others."
-
-
-def _on_unread(panel: Panel) -> str:
-    left_out = panel.n_labelled - panel.n_items
-    unread, total = panel.n_unread, sum(judge.n_verdicts for judge in panel.judges)
-    text = ""
-    if unread:
-        text = (
-            f"{unread:,} of {total:,} verdicts {('was' if unread == 1 else 'were')} not parsed: "
-            "excluded, not counted as errors. "
-        )
-    if left_out:
-        text += (
-            f"{plural(left_out, 'item')} of {panel.n_labelled:,} "
-            f"{('is' if left_out == 1 else 'are')} excluded, because not every judge has a parsed "
-            "verdict there."
-        )
-    return text.strip()

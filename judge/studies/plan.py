@@ -466,8 +466,7 @@ def enough(estimate: Estimate, wanted: float, *, ratings: int, prompts: int) -> 
 
 def preference(items: Items, labels: Labels, draws: Draws) -> Estimate:
     """Estimate the share of side A among ratings, a tie half; of other items and other raters."""
-    each = np.column_stack([scores_of(labels), np.ones(labels.n)])
-    return share_of(items, labels, each, draws)
+    return share_of(items, labels, np.column_stack([scores_of(labels), np.ones(labels.n)]), draws)
 
 
 def share_of(items: Items, labels: Labels, each: Floats, draws: Draws) -> Estimate:
@@ -480,8 +479,7 @@ def share_of(items: Items, labels: Labels, each: Floats, draws: Draws) -> Estima
     """
     stats = sums_within(items.prompt[labels.item], each, items.n_prompts)
     raters = Raters.of(items, labels, each)
-    n = int(each[:, 1].sum())
-    return clustered(stats, ratio, draws, n=n, mean=SHARE, raters=raters)
+    return clustered(stats, ratio, draws, n=int(each[:, 1].sum()), mean=SHARE, raters=raters)
 
 
 def rater_plan_half_width(
@@ -611,7 +609,6 @@ def plan_ratings(
         needed = _items_for(partial(width, k=each), wanted)
         by_plan = None if needed is None else math.ceil(needed * each) - labels.n
         now = replace(now, more=None if by_plan is None else max(now.more, by_plan))
-    more = round(n_items * (each + 1) / each)
     return RaterPlan(
         enough=now,
         n_items=n_items,
@@ -624,7 +621,7 @@ def plan_ratings(
             for needed in (_items_for(partial(width, k=k), wanted),)
         ),
         one_more=width(n_items, each + 1),
-        same_on_new=width(more, each),
+        same_on_new=width(round(n_items * (each + 1) / each), each),
         twice_as_many=width(n_items, each, 2 * people),
     )
 

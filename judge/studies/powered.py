@@ -265,7 +265,14 @@ def problem_of(
     items: Items, people: Labels, judge: Labels, probability: Floats | None
 ) -> tuple[Problem, tuple[str, ...]]:
     """Keep the items between models with votes; also return a warning on models excluded."""
-    models = _rated(items, people)
+    a, b = items.pairs[people.item].T
+    outcome = np.array([2, 0, 1])[people.label]  # tie, side A, side B: label -1 is the last
+    data = Comparisons.from_codes(items.models, a, b, outcome)
+    connected = connectivity(data)
+    if not connected.is_identified:
+        msg = f"The votes alone do not determine the ratings. {connected.describe()}"
+        raise NotIdentifiedError(msg)
+    models = data.models
     number = np.full(len(items.models), -1)
     for index, name in enumerate(models):
         number[items.models.index(name)] = index
@@ -290,18 +297,6 @@ def problem_of(
     lost = [items.models[i] for i in np.flatnonzero(seen & (number < 0))]
     warning = f"Judged, but not rated, because nobody voted on them: {', '.join(sorted(lost))}."
     return problem, (warning,) if lost else ()
-
-
-def _rated(items: Items, people: Labels) -> tuple[str, ...]:
-    """Return the models that votes determine, sorted."""
-    a, b = items.pairs[people.item].T
-    outcome = np.array([2, 0, 1])[people.label]  # tie, side A, side B: label -1 is the last
-    data = Comparisons.from_codes(items.models, a, b, outcome)
-    connected = connectivity(data)
-    if not connected.is_identified:
-        msg = f"The votes alone do not determine the ratings. {connected.describe()}"
-        raise NotIdentifiedError(msg)
-    return data.models
 
 
 _LEAST_LEFT = 1e-3
@@ -826,8 +821,7 @@ def powered_ratings(
     human_only, by_prompt = _ratings(problem, alone, 0.0, level, average)
     ratings, gain = human_only, Estimate(1.0, None, None, prompts[0])
     if lam > 0:
-        theta = _solved(problem, lam)
-        ratings, powered_by_prompt = _ratings(problem, theta, lam, level, average)
+        ratings, powered_by_prompt = _ratings(problem, _solved(problem, lam), lam, level, average)
         ratio = float(human_only.variance.sum() / ratings.variance.sum())
         gain = _gain(ratio, prompts, (by_prompt, powered_by_prompt), explained, level)
     subset_p = _random_subset(problem, alone, start, *prompts)

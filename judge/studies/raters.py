@@ -161,7 +161,6 @@ def read_rated(source: Files) -> _Rated:
     reasons.update({"a ranking, no choice": int((choice == "").sum())})
     gold = [table.right_side("gold", r) if table.has("gold") else np.nan for r in read.tolist()]
     sure = _numbers(table, "confidence", [*CONFIDENCE], "1, 2 or 3, or nothing")
-    seconds = _numbers(table, "seconds", None, "seconds from 0 up, or nothing")
     return _Rated(
         source=str(source),
         study=studies[0],
@@ -172,7 +171,7 @@ def read_rated(source: Files) -> _Rated:
         repeat=repeat[read],
         gold=np.array(gold),
         confidence=sure[read],
-        seconds=seconds[read],
+        seconds=_numbers(table, "seconds", None, "seconds from 0 up, or nothing")[read],
         skipped=np.bincount(rater[choice == SKIP], minlength=len(raters)),
         left_out={reason: n for reason, n in reasons.items() if n},
     )
@@ -278,10 +277,6 @@ class Rater:
     agreement: Estimate
     retest: Estimate
     left: Estimate
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -625,7 +620,11 @@ def _sentences(study: RaterStudy) -> Iterator[str]:
             f"who guess ({gap_of(surer)} percentage points)."
         )
     yield from _on_variance(study.variance)
-    yield from _on_share(study)
+    items, used = study.rated.items, study.rated.labels.item[study.rated.counted]
+    pairs = np.unique(items.pairs[used], axis=0)
+    names = [items.models[at] for at in pairs[0].tolist()]
+    of = names[0] if len(pairs) == 1 and all(names) else "Side A"
+    yield f"{of} has a share of {percent_of(study.share)} in the choices, a tie counting as half."
     if study.plan is not None:
         yield from study.plan.sentences
     if study.alpha_plan is not None:
@@ -647,14 +646,6 @@ def _on_sides(study: RaterStudy) -> Iterator[str]:
             f"We do not find that raters prefer one side of the screen: {percent_of(left)} of "
             "choices of a side are for the left."
         )
-
-
-def _on_share(study: RaterStudy) -> Iterator[str]:
-    items, used = study.rated.items, study.rated.labels.item[study.rated.counted]
-    pairs = np.unique(items.pairs[used], axis=0)
-    names = [items.models[at] for at in pairs[0].tolist()]
-    of = names[0] if len(pairs) == 1 and all(names) else "Side A"
-    yield f"{of} has a share of {percent_of(study.share)} in the choices, a tie counting as half."
 
 
 def _on_variance(variance: Shares) -> Iterator[str]:

@@ -4,10 +4,9 @@ How often a judge, people and simple rules agree with people, and a judge with i
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import scipy
@@ -38,8 +37,6 @@ from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from rating.leave_out import sums_within
 from rating.typing import Bools, Floats, Ints
-
-Metric = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,19 +95,13 @@ class Ratings:
         return np.asarray(self.pairs.any(axis=(1, 2)))
 
 
-def alpha(ratings: Ratings, draws: Draws, *, metric: Metric = "nominal") -> Estimate:
-    """Estimate Krippendorff's alpha.
+def alpha(ratings: Ratings, draws: Draws) -> Estimate:
+    """Estimate Krippendorff's alpha of nominal values.
 
-    ``1 - observed / expected`` disagreement: the mean squared difference of two ratings of the
-    same unit over that of any two ratings. A unit of m ratings adds its ordered pairs by different
+    ``1 - observed / expected`` disagreement: how often two ratings of the same unit differ over
+    how often any two ratings do. A unit of m ratings adds its ordered pairs by different
     raters, which weigh m together: ``1 / (m - 1)`` each where everybody rated it once. A unit of
     one rater adds nothing. 1 is agreement, 0 what chance gives.
-
-    Parameters
-    ----------
-    metric : {"nominal", "ordinal", "interval", "ratio"}
-        The difference of two values: none or all; the ratings between them, halves of both
-        included; their difference; their difference over their sum.
 
     Returns
     -------
@@ -118,19 +109,14 @@ def alpha(ratings: Ratings, draws: Draws, *, metric: Metric = "nominal") -> Esti
         ``n`` is the number of units with two raters or more. Undefined where all ratings are
         equal.
 
-    Raises
-    ------
-    DataError
-        If the metric is unknown, or ``ratio`` meets a negative value.
-
     References
     ----------
     .. [1] K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", University of
        Pennsylvania, 2011.
     """
-    difference = _difference(metric, ratings.values)
     many = ratings.shared
     q = len(ratings.values)
+    apart = 1 - np.eye(q)
     pairs = ratings.pairs[many].reshape(int(many.sum()), q**2)
     weight = ratings.counts[many].sum(axis=1) / pairs.sum(axis=1)
     stats = _by_cluster(pairs * weight[:, None], ratings.cluster[many])
@@ -139,9 +125,8 @@ def alpha(ratings: Ratings, draws: Draws, *, metric: Metric = "nominal") -> Esti
         tables = sums.reshape(len(sums), q, q)
         given = tables.sum(axis=2)
         total = given.sum(axis=1)
-        apart = difference(given)
         observed = (tables * apart).sum(axis=(1, 2))
-        expected = np.einsum("rc,rk,rck->r", given, given, apart)
+        expected = np.einsum("rc,rk,ck->r", given, given, apart)
         expected /= np.where(total > 1, total - 1, np.nan)
         return 1 - over(observed, expected)
 
@@ -194,27 +179,6 @@ def ac1(ratings: Ratings, draws: Draws) -> Estimate:
 def _squared(table: Floats) -> Floats:
     """Return ``c_k c_l`` of each row, shape (n, q, q)."""
     return np.asarray(table[:, :, None] * table[:, None, :])
-
-
-def _difference(metric: Metric, values: Floats) -> Callable[[Floats], Floats]:
-    """Return how totals of each value, (r, q), give squared differences, (r, q, q) or (q, q)."""
-    if metric not in get_args(Metric):
-        raise DataError(f"metric must be {', '.join(get_args(Metric))}, not {metric!r}.")
-    if metric == "ordinal":
-        return _ordinal
-    x, y = values[:, None], values[None, :]
-    fixed = (x != y).astype(np.float64) if metric == "nominal" else (x - y) ** 2
-    if metric == "ratio":
-        if (values < 0).any():
-            raise DataError(f"Ratios need values from 0 up, not {values.min()}.")
-        fixed = fixed / np.where(x + y > 0, x + y, 1) ** 2
-    return lambda given: np.broadcast_to(fixed, (len(given), *fixed.shape))
-
-
-def _ordinal(given: Floats) -> Floats:
-    """Square the ratings from one value to the other, half of each end's own excluded."""
-    middle = given.cumsum(axis=1) - given / 2
-    return np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2)
 
 
 def _by_cluster(values: Floats, cluster: Ints) -> Floats:

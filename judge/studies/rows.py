@@ -159,8 +159,7 @@ def read_rows(
 
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = _roles(there, by)
-        answers = _text_columns(there).values()
-        own = {*texts.values(), *numbers.values(), *answers, *also}
+        own = {*texts.values(), *numbers.values(), *_text_columns(there).values(), *also}
         return [name for name in there if name in own or (not unparsed and name in KINDS)]
 
     with opened(source, wanted, holds="verdicts" if unparsed else "votes") as rows:
@@ -253,8 +252,7 @@ def _counted(table: Table, source: str, *, unparsed: bool) -> Rows:
     if unparsed:
         rows.live |= silent
     _, a, b = rows.models()
-    same = rows.live & (a == b)
-    rows.drop(same, "a model against itself")
+    rows.drop(rows.live & (a == b), "a model against itself")
     note = _once(rows, unparsed=unparsed)
     if not rows.live.any():
         dropped = ", ".join(f"{n} {why}" for why, n in rows.dropped.items())

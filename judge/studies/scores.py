@@ -17,7 +17,7 @@ from judge.studies.boards import (
     separability,
 )
 from judge.studies.options import StudyOptions
-from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.annotations import read_annotations
 from rating import RateOptions
 from rating.errors import DataError
 from rating.leave_out import quantile
@@ -170,7 +170,17 @@ def read_scores(path: Path) -> _Scores:
             msg = f"Row {row} of {str(path)!r} has model {model!r} again: give each one row."
             raise DataError(msg)
         seen.add(model)
-    columns, left_out = _parted(table)
+    columns: dict[str, Floats] = {}
+    left_out: dict[str, str] = {}
+    for name, values in table.columns.items():
+        if name == MODEL:
+            continue
+        wrong = next((value for value in values if _number(value) is None), None)
+        if wrong is None:
+            columns[name] = np.array([_number(value) for value in values], dtype=np.float64)
+        else:
+            left_out[name] = str(wrong)
+
     columns, ends = _with_ends(columns)
     if not columns:
         raise DataError(
@@ -212,20 +222,6 @@ def _with_ends(
             reach = ENDS_Z * columns[name]
             ends[of] = columns[of] - reach, columns[of] + reach
     return {name: values for name, values in columns.items() if name not in taken}, ends
-
-
-def _parted(table: Annotations) -> tuple[dict[str, Floats], dict[str, str]]:
-    columns: dict[str, Floats] = {}
-    left_out: dict[str, str] = {}
-    for name, values in table.columns.items():
-        if name == MODEL:
-            continue
-        wrong = next((value for value in values if _number(value) is None), None)
-        if wrong is None:
-            columns[name] = np.array([_number(value) for value in values], dtype=np.float64)
-        else:
-            left_out[name] = str(wrong)
-    return columns, left_out
 
 
 def _number(value: object) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from judge.case import FailureClass, Order
 from judge.scoring.annotated import choices
-from judge.scoring.benchmarks import TIE, SwapScores, swap_scores
+from judge.scoring.benchmarks import TIE, swap_scores
 from judge.studies.alignment import on_cases
 from judge.studies.data import judges_apart
 from judge.studies.estimates import (
@@ -95,8 +95,8 @@ class Accuracy:
     ----------
     part : str
         `ALL`, or a value of ``--by``.
-    scores : SwapScores or None
-        Of the cases asked in both orders; None without any.
+    scores : mapping or None
+        What `swap_scores` gives of the cases asked in both orders; None without any.
     n_single : int
         Cases that were asked in one order alone: in no figure.
     n_prompts : int
@@ -105,7 +105,7 @@ class Accuracy:
 
     judge: str
     part: str
-    scores: SwapScores | None
+    scores: Mapping[str, Any] | None
     n_single: int
     n_prompts: int
 
@@ -122,8 +122,8 @@ class Accuracy:
     def _share(self, *names: str, verdicts: int) -> Estimate:
         if self.scores is None:
             return Estimate(None, None, None, 0)
-        value, lower, upper = (getattr(self.scores, name) / 100 for name in names)
-        return Estimate(value, lower, upper, verdicts * self.scores.n)
+        value, lower, upper = (self.scores[name] / 100 for name in names)
+        return Estimate(value, lower, upper, verdicts * self.scores["n"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: shares from 0 to 1, null where nothing was asked."""
@@ -139,8 +139,8 @@ class Accuracy:
             "part": self.part,
             "right": self.right.to_dict(),
             "right_in_both": self.right_in_both.to_dict(),
-            **{name: one and getattr(one, of) / 100 for name, of in shares.items()},
-            **{name: 0 if one is None else getattr(one, name) for name in counts},
+            **{name: one and one[of] / 100 for name, of in shares.items()},
+            **{name: one[name] if one else 0 for name in counts},
             "n_single": self.n_single,
             "n_prompts": self.n_prompts,
         }
@@ -161,10 +161,6 @@ class _Lead:
     gap: Estimate
     n_prompts: int
     certain: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +215,7 @@ class TruthStudy:
             ],
             "by": self.by,
             "parts": [one.to_dict() for one in self.parts],
-            "pairs": [lead.to_dict() for lead in self.leads],
+            "pairs": list(map(asdict, self.leads)),
             "comparisons": list(self.comparisons),
             "cases": self.n_cases,
             "warnings": list(self.warnings),
@@ -411,7 +407,7 @@ def _accuracy(judge: str, part: str, rows: Sequence[_Asked], level: float) -> Ac
     return Accuracy(judge, part, scores, len(rows) - len(both), n_prompts)
 
 
-def _scores(both: Sequence[_Asked], level: float) -> SwapScores:
+def _scores(both: Sequence[_Asked], level: float) -> dict[str, Any]:
     rows = [(row.label, row.as_is, row.swapped, row.prompt) for row in both]
     labels, as_is, swapped, prompts = zip(*rows, strict=True)
     return swap_scores(labels, as_is, swapped, prompts, level=level)
@@ -423,7 +419,7 @@ def _shown(one: Accuracy, rows: Iterable[_Asked], n_judges: int, options: StudyO
         return 0
     level = 1 - (1 - options.level) / n_judges
     strict = _scores([row for row in rows if row.in_both], level)
-    return int(strict.lower > 50) - int(strict.upper < 50)
+    return int(strict["lower"] > 50) - int(strict["upper"] < 50)
 
 
 def _leads(
@@ -472,26 +468,27 @@ def _sentences(one: Accuracy, shown: int) -> Iterator[str]:
         return
     yield (
         f"The judge names the right side in {percent_of(one.right)} of its verdicts, on "
-        f"{plural(scores.n, 'case')} in both orders. {_against_coin(one, shown)}"
+        f"{plural(scores['n'], 'case')} in both orders. {_against_coin(one, shown)}"
     )
     yield (
         f"It is right in both orders on {percent_of(one.right_in_both)} of the cases, and "
-        f"wrong in both on {percent(scores.wrong_both / 100)}{_turned(scores)}."
+        f"wrong in both on {percent(scores['wrong_both'] / 100)}{_turned(scores)}."
     )
-    if scores.n_tied or scores.n_unread:
+    if scores["n_tied"] or scores["n_unread"]:
         yield (
-            f"Of {2 * scores.n:,} verdicts, {scores.n_tied:,} are ties and {scores.n_unread:,} "
-            "were not parsed: neither counts as right, because every case has a right side."
+            f"Of {2 * scores['n']:,} verdicts, {scores['n_tied']:,} are ties and "
+            f"{scores['n_unread']:,} were not parsed: neither counts as right, because every case "
+            "has a right side."
         )
 
 
-def _turned(scores: SwapScores) -> str:
-    n = scores.n_first + scores.n_second
+def _turned(scores: Mapping[str, Any]) -> str:
+    n = scores["n_first"] + scores["n_second"]
     if not n:
         return ""
     return (
-        f"; on {percent(n / scores.n)} the orders name different sides: {scores.n_first:,} "
-        f"times the answer shown first in each, {scores.n_second:,} times the second"
+        f"; on {percent(n / scores['n'])} the orders name different sides: {scores['n_first']:,} "
+        f"times the answer shown first in each, {scores['n_second']:,} times the second"
     )
 
 

@@ -199,7 +199,14 @@ def follow(reference: Reference, rows: Compared) -> list[dict[str, Any]]:
     fall = np.cumsum(weight * (agreement[kind] - rows.agreement))
     total = np.cumsum(weight)
     of_kind = np.cumsum(weight[:, None] * (kind[:, None] == np.arange(len(precision))), axis=0)
-    variance = _variance(reference, rows, weight * np.sqrt(variances[kind]))
+    root = weight * np.sqrt(variances[kind])
+    variance = np.cumsum(root**2)
+    for cluster, correlation in (
+        (rows.rater, reference.of_voter),
+        (rows.prompt, reference.of_prompt),
+    ):
+        variance += correlation * np.cumsum(2 * root * _before(cluster, root))
+
     of_reference = ((of_kind @ covariance) * of_kind).sum(axis=1)
     spent = variance / usual
     errors = sqrt(log(1 / SPENT) / 2) * (np.sqrt(spent) + 1 / np.sqrt(spent))
@@ -214,17 +221,6 @@ def follow(reference: Reference, rows: Compared) -> list[dict[str, Any]]:
 def _precision(reference: Reference) -> Floats:
     """Return what a vote on each kind tells of a fall; of rare errors no more than is known."""
     return np.asarray(1 / np.maximum(reference.variance, STEADIEST))
-
-
-def _variance(reference: Reference, rows: Compared, root: Floats) -> Floats:
-    """Return the variance of the weighted sum after each vote, in which clusters hang together."""
-    variance = np.cumsum(root**2)
-    for cluster, correlation in (
-        (rows.rater, reference.of_voter),
-        (rows.prompt, reference.of_prompt),
-    ):
-        variance += correlation * np.cumsum(2 * root * _before(cluster, root))
-    return variance
 
 
 def _before(cluster: Ints, value: Floats) -> Floats:

@@ -217,11 +217,10 @@ def _step(where: str, number: int, one: Any) -> Step:
     kind = one.get("kind")
     if kind not in KINDS:
         _refuse(where, "kind", kind, f"one of {', '.join(KINDS)}")
-    name = _text(where, "name", one.get("name", ""))[:MOST_NAME]
     return Step(
         kind,
         _text(where, "text", one.get("text", "")),
-        name,
+        _text(where, "name", one.get("name", ""))[:MOST_NAME],
         _arguments(one.get("arguments")),
         _number(where, one, "cost"),
         _number(where, one, "seconds"),

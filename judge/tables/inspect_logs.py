@@ -190,8 +190,7 @@ def _require_bounded(path: Path) -> None:
     """Raise `DataError` for an archive that unpacks to more than a log of its size holds."""
     with zipfile.ZipFile(path) as log:
         members = log.infolist()
-        n_bytes = sum(one.file_size for one in members)
-        require_unpacked(str(path), n_bytes, path.stat().st_size)
+        require_unpacked(str(path), sum(one.file_size for one in members), path.stat().st_size)
         for one in members:
             if one.file_size > BATCH:
                 raise DataError(
@@ -319,8 +318,7 @@ def runs_of(logs: Sequence[tuple[Path, Plain]]) -> LoggedRuns:
     result, seen = LoggedRuns(), set[str]()
     several_tasks = len({log["eval"]["task"] for _, log in logs}) > 1
     several_epochs = any(sample["epoch"] > 1 for _, log in logs for sample in log["samples"])
-    systems = _systems([log for _, log in logs])
-    for (path, log), system in zip(logs, systems, strict=True):
+    for (path, log), system in zip(logs, _systems([log for _, log in logs]), strict=True):
         for sample in log["samples"]:
             if why := _left_out(sample, seen):
                 result.left_out[why] += 1

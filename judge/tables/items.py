@@ -740,8 +740,7 @@ def _answers(table: Annotations, name: str, row: int, n: int) -> list[str]:
             if _has_null(cell):
                 break
             return [turn.content for turn in turns]
-    wanted = "a text, or a list of one for each turn of the user"
-    raise table.wrong(name, row + 1, cell, wanted)
+    raise table.wrong(name, row + 1, cell, "a text, or a list of one for each turn of the user")
 
 
 def _gold(table: Annotations, row: int, n: int) -> str:

@@ -187,8 +187,7 @@ def _with_answers(data: Annotations, *, pairs: bool) -> Annotations:
         return data
     fit: Bools = np.all(there, axis=0) if pairs else np.any(there, axis=0)
     n = int((~fit).sum()) if pairs else int((~there).sum())
-    left_out = Counter(data.left_out) + Counter({NO_ANSWER: n})
-    return replace(data.taken(fit), left_out=left_out)
+    return replace(data.taken(fit), left_out=Counter(data.left_out) + Counter({NO_ANSWER: n}))
 
 
 def _is_whole(cell: object) -> bool:
@@ -336,12 +335,11 @@ def _preferences(data: Annotations) -> Columns:
     name = data.find("prompt", "instruction", "question", "input")
     prompt: Sequence[Any] = [*data.columns[name]] if name else [None] * data.n
     if data.has("system") and name:
-        rows = zip(data.columns["system"], prompt, strict=True)
         prompt = [
             [{"role": "system", "content": system}, {"role": "user", "content": asked}]
             if system and isinstance(asked, str)
             else asked
-            for system, asked in rows
+            for system, asked in zip(data.columns["system"], prompt, strict=True)
         ]
     cells = zip(prompt, data.need("chosen"), data.need("rejected"), strict=True)
     pairs = [preference(*row) for row in cells]

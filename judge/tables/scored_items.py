@@ -268,10 +268,9 @@ def _read(path: Path, columns: Sequence[tuple[str, str]], where: str | None, run
     ]
     cluster: list[str | None] = [None] * table.n
     if column["cluster"]:
-        cells = table.columns[column["cluster"]]
         cluster = [
             table.name(column["cluster"], row) if str(cell or "").strip() else None
-            for row, cell in enumerate(cells)
+            for row, cell in enumerate(table.columns[column["cluster"]])
         ]
     if table.has("turn") and len({*map(str, table.columns["turn"])}) > 1:
         cluster = [of or one for of, one in zip(cluster, item, strict=True)]

@@ -225,8 +225,7 @@ class _Places:
         name = case_id.encode().ljust(_ID)
         first = int(self._starts[np.searchsorted(self._names, name)])
         rest = range(first, len(self._judged))
-        own = takewhile(lambda row: row.case_id == case_id, (self._judged[at] for at in rest))
-        return [*own]
+        return [*takewhile(lambda row: row.case_id == case_id, (self._judged[at] for at in rest))]
 
 
 _ID = 64

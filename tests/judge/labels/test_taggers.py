@@ -10,13 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judge.ifeval import CHECKERS
-from judge.labels import taggers
 from judge.labels.accuracy import Accuracy, accuracies, labelled_prompts, table
 from judge.labels.taggers import (
+    _RULES,
     CATEGORIES,
     FACETS,
     HEAD,
-    PATTERNS,
     RULES,
     TAIL,
     Part,
@@ -110,7 +109,7 @@ def test_a_language_is_named_or_unknown(prompt: str, language: str) -> None:
 
 
 def test_each_of_the_25_instructions_can_be_recognised() -> None:
-    assert PATTERNS.keys() == CHECKERS.keys()
+    assert RULES.keys() == CHECKERS.keys()
 
 
 @pytest.mark.parametrize(
@@ -134,8 +133,7 @@ def test_an_instruction_is_recognised_by_its_usual_words(prompt: str, id: str) -
     assert id in instructions_in(prompt)
 
 
-OF_TAGGERS = [one for one in vars(taggers).values() if isinstance(one, Rule)]
-PARTS = [part for rule in (*RULES.values(), *OF_TAGGERS) for part in rule.parts]
+PARTS = [part for rule in (*RULES.values(), *_RULES.values()) for part in rule.parts]
 
 
 def test_signs_only_save_time() -> None:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from judge.scoring.benchmarks import (
     GROUPS,
     WEIGHTS,
-    RewardCounts,
     category_of,
-    count_rewards,
+    mean_reward,
     task_macro,
     wildbench_scores,
 )
@@ -26,14 +25,12 @@ LEVELS = ("win_much", "win", "tie", "lose", "lose_much")
 CATEGORIES = tuple(WEIGHTS["v2.0625"])
 
 
-def counts(row: Row, of: str = "", total: int | None = None) -> RewardCounts:
-    return of_levels([int(row[of + level]) for level in LEVELS], total)
+def reward_of(numbers: list[int], skipped: int = 0) -> float:
+    return mean_reward(np.repeat([1.0, 0.5, 0.0, -0.5, -1.0, np.nan], [*numbers, skipped]))
 
 
-def of_levels(numbers: list[int], total: int | None = None) -> RewardCounts:
-    win_much, win, tie, lose, lose_much = numbers
-    whole = sum(numbers) if total is None else total
-    return RewardCounts(win_much, win, tie, lose, lose_much, whole)
+def counts(row: Row, of: str = "") -> list[int]:
+    return [int(row[of + level]) for level in LEVELS]
 
 
 @pytest.mark.published
@@ -44,11 +41,11 @@ def test_scores_and_adjusted_scores_are_the_published_ones(published_data: Path)
     published = rows(published_data / "judge" / "wildbench_score_published.csv")
     for want in published:
         scores = wildbench_scores(np.array(by_run[want["version"], want["judge"], want["model"]]))
-        assert scores.n == want["n"]
-        assert math.isnan(scores.task_macro)
+        assert scores["n"] == want["n"]
+        assert math.isnan(scores["task_macro"])
         if want["published"]:
-            assert scores.score == pytest.approx(want["score"], abs=1e-12)
-            assert scores.adjusted == pytest.approx(want["adjusted_score"], abs=1e-12)
+            assert scores["score"] == pytest.approx(want["score"], abs=1e-12)
+            assert scores["adjusted"] == pytest.approx(want["adjusted_score"], abs=1e-12)
     assert sum(want["published"] for want in published) == 7
 
 
@@ -69,11 +66,11 @@ def test_rewards_follow_from_the_published_counts(published_data: Path) -> None:
     published = rows(published_data / "judge" / "wildbench_pairwise_published.csv.gz")
     assert len(published) == 316
     for want in published:
-        rewards = counts(want, total=want["total"])
-        assert rewards.published == pytest.approx(want["reward"], abs=1e-12)
-        assert rewards.total - rewards.judged >= 23
-        assert abs(rewards.reward) >= abs(rewards.published)
-        categories = {name: counts(want, f"{name}::").reward for name in CATEGORIES}
+        judged = sum(counts(want))
+        assert want["total"] - judged >= 23
+        reward = reward_of(counts(want), want["total"] - judged)
+        assert reward * judged / want["total"] == pytest.approx(want["reward"], abs=1e-12)
+        categories = {name: reward_of(counts(want, f"{name}::")) for name in CATEGORIES}
         for name, reward in categories.items():
             assert reward == pytest.approx(want[f"{name}::reward"], abs=1e-12)
         assert task_macro(categories) == pytest.approx(want["task_macro_reward"], abs=1e-12)
@@ -82,30 +79,29 @@ def test_rewards_follow_from_the_published_counts(published_data: Path) -> None:
 def test_a_published_row_gives_its_reward_and_what_skipping_hides() -> None:
     golden = json.loads((Path(__file__).parents[2] / "golden/wildbench_reward.json").read_text())
     data, want = golden["data"], golden["expected"]
-    rewards = of_levels(data["counts"], data["total"])
-    assert rewards.published == pytest.approx(want["reward"], abs=1e-12)
-    assert rewards.judged == 894
-    assert rewards.reward == pytest.approx(-13.5 / 894)
-    categories = {name: of_levels(c).reward for name, c in data["categories"].items()}
+    reward = reward_of(data["counts"], data["total"] - 894)
+    assert reward * 894 / data["total"] == pytest.approx(want["reward"], abs=1e-12)
+    assert reward == pytest.approx(-13.5 / 894)
+    categories = {name: reward_of(c) for name, c in data["categories"].items()}
     assert task_macro(categories) == pytest.approx(want["task_macro"], abs=1e-12)
 
 
 def test_a_task_counts_once_in_each_category_its_tags_name() -> None:
     tags = [["Math", "Data Analysis"], ["Math", "Planning"], ["Editing"]]
     scores = wildbench_scores(np.array([9.0, 7.0, 5.0]), tags)
-    assert scores.categories == {
+    assert scores["categories"] == {
         "Creative Tasks": 0.0,
         "Planning & Reasoning": 4.0,
         "Math & Data Analysis": 6.0,
     }
-    assert math.isnan(scores.task_macro)
+    assert math.isnan(scores["task_macro"])
 
 
 def test_incomplete_responses_count_in_the_score_and_not_in_the_categories() -> None:
     tags = [["Math"], ["Math"]]
     scores = wildbench_scores(np.array([9.0, 1.0]), tags, np.array([False, True]))
-    assert scores.adjusted == 0.0
-    assert scores.categories == {"Math & Data Analysis": 8.0}
+    assert scores["adjusted"] == 0.0
+    assert scores["categories"] == {"Math & Data Analysis": 8.0}
 
 
 def test_coding_weighs_one_in_the_first_version_and_one_and_a_quarter_since() -> None:
@@ -116,8 +112,8 @@ def test_coding_weighs_one_in_the_first_version_and_one_and_a_quarter_since() ->
 
 def test_scores_that_were_not_read_are_counted_and_left_out() -> None:
     scores = wildbench_scores(np.array([8.0, np.nan, 0.0, 11.0]))
-    assert (scores.n, scores.n_dropped, scores.score, scores.adjusted) == (1, 3, 8.0, 6.0)
-    assert math.isnan(wildbench_scores(np.array([np.nan])).score)
+    assert [scores[name] for name in ("n", "n_dropped", "score", "adjusted")] == [1, 3, 8.0, 6.0]
+    assert math.isnan(wildbench_scores(np.array([np.nan]))["score"])
 
 
 def test_all_twelve_tags_and_five_categories_are_known_and_no_other() -> None:
@@ -130,33 +126,14 @@ def test_all_twelve_tags_and_five_categories_are_known_and_no_other() -> None:
         task_macro({}, "v3")
 
 
-def test_a_slight_win_of_a_response_longer_than_the_margin_is_a_tie() -> None:
-    level = np.array([0.5, 0.5, -0.5, -0.5, 1.0, -1.0])
-    longer_by = np.array([501.0, 500.0, -501.0, 501.0, 9000.0, -9000.0])
-    assert count_rewards(level, longer_by, margin=500) == RewardCounts(1, 1, 2, 1, 1, 6)
-    assert count_rewards(level, longer_by) == RewardCounts(1, 2, 0, 2, 1, 6)
-
-
-def test_skipped_rows_are_in_the_total_and_in_no_level() -> None:
-    rewards = count_rewards(np.array([1.0, np.nan, np.nan, 0.5]))
-    assert (rewards.judged, rewards.total) == (2, 4)
-    assert (rewards.reward, rewards.published) == (0.75, 0.375)
-
-
-def test_levels_and_margins_that_are_none_are_refused() -> None:
+def test_skipped_rows_are_in_no_mean_and_other_levels_are_refused() -> None:
+    assert mean_reward(np.array([1.0, np.nan, np.nan, 0.5])) == 0.75
+    assert math.isnan(mean_reward(np.array([np.nan])))
     with pytest.raises(DataError, match=r"A level is 0\.7"):
-        count_rewards(np.array([0.7]))
-    with pytest.raises(DataError, match="margin of 500 needs the lengths"):
-        count_rewards(np.array([0.5]), margin=500)
-    with pytest.raises(DataError, match="margin of -1"):
-        count_rewards(np.array([0.5]), np.array([3.0]), margin=-1)
+        mean_reward(np.array([0.7]))
 
 
 @settings(max_examples=30)
-@given(st.lists(st.sampled_from([1.0, 0.5, 0.0, -0.5, -1.0]), min_size=1), st.integers(0, 900))
-def test_swapping_the_sides_turns_the_reward_round(levels: list[float], margin: int) -> None:
-    level = np.array(levels)
-    longer_by = np.linspace(-1000, 1000, len(level))
-    rewards = count_rewards(level, longer_by, margin)
-    turned = count_rewards(-level, -longer_by, margin)
-    assert turned.reward == pytest.approx(-rewards.reward)
+@given(st.lists(st.sampled_from([1.0, 0.5, 0.0, -0.5, -1.0]), min_size=1))
+def test_swapping_the_sides_turns_the_reward_round(levels: list[float]) -> None:
+    assert mean_reward(-np.array(levels)) == pytest.approx(-mean_reward(np.array(levels)))

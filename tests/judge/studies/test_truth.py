@@ -80,7 +80,7 @@ def test_a_perfect_judge_is_always_right_and_one_of_the_first_place_half_of_the_
     assert crow.right.value == pytest.approx(0.5)
     assert (crow.right_in_both.value, study.shown["crow"]) == (0.0, 0)
     assert crow.scores is not None
-    assert (crow.scores.n_first, crow.scores.n_second) == (60, 0)
+    assert (crow.scores["n_first"], crow.scores["n_second"]) == (60, 0)
     assert (
         "60 times the answer shown first in each, 0 times the second."
         in (study.sentences(crow)[1])
