@@ -381,8 +381,7 @@ def tagger_of(model: Model) -> Tagger:
 
 def battle_cases(store: Store) -> list[NamedCase]:
     """Give the arena's blind battles of one turn; raises `DataError` if there are none."""
-    with store.reading() as session:
-        battles = single_battles.answered(session)
+    battles = store.read(single_battles.answered)
     if not battles:
         raise DataError("No battle has two whole answers to one prompt: let people play first.")
     return [

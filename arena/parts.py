@@ -14,7 +14,7 @@ from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard, read_newcomers
 from arena.domain.battle import Notice, Sampler
 from arena.domain.model import Entry, Roster, Standing
-from arena.domain.vote import DEFAULT, POLICIES, SIMULATED
+from arena.domain.vote import DEFAULT, POLICIES, SIMULATED, attributes
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.failures import known_as
 from arena.endpoints.local import EXAMPLES as SMALL_EXAMPLES
@@ -280,8 +280,7 @@ def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:
         read_keys(models, settings.keys)
     if roster_rows.news(models, entries):
         try:
-            with store.writing() as session:
-                roster_rows.take_over(session, models, _now())
+            store.write(roster_rows.take_over, models, _now())
         except RoomError as error:
             raise SettingsError(f"ARENA_ROSTER: {error}") from error
         entries = store.read(roster_rows.entries)
@@ -332,8 +331,7 @@ def _keep_lesson(store: Store, endpoint: str, name: str, sentence: str) -> None:
 
     def write() -> None:
         try:
-            with store.writing() as session:
-                studies.keep(session, endpoint, name, sentence, _now())
+            store.write(studies.keep, endpoint, name, sentence, _now())
         except StoreError as error:
             logger.warning("What an endpoint refuses could not be kept: %s", error)
 
@@ -364,18 +362,10 @@ def _race(settings: Settings, store: Store, roster: Roster) -> RaceWatch | None:
 def rules_of(settings: Settings) -> Rules:
     """Give the rules that the settings make."""
     return Rules(
-        pacing=settings.pacing,
-        sampler=settings.sampler,
-        exploration=settings.exploration,
+        **attributes(settings, "pacing", "pace_pool", "prior_delay_s", "prior_characters_per_s"),
+        **attributes(settings, "sampler", "exploration", "characters_per_s", "reasons"),
+        **attributes(settings, "max_prompt_chars", "max_answer_chars", "answer_timeout_s"),
         race=settings.between(),
-        characters_per_s=settings.characters_per_s,
-        pace_pool=settings.pace_pool,
-        prior_delay_s=settings.prior_delay_s,
-        prior_characters_per_s=settings.prior_characters_per_s,
-        max_prompt_chars=settings.max_prompt_chars,
-        max_answer_chars=settings.max_answer_chars,
-        answer_timeout_s=settings.answer_timeout_s,
-        reasons=settings.reasons,
         vote_within=settings.vote_within(),
     )
 

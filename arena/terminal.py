@@ -3,9 +3,10 @@
 import math
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
+from pathlib import Path
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -26,7 +27,7 @@ from judge.case import RERUN
 from rating.sentences import foremost
 from rating.tables.columns import LOG2
 from rating.tables.files import visible, visible_rows
-from rating.tables.formats import as_json, has_figures, pooling_caption, shown, summary
+from rating.tables.formats import as_json, has_figures, pooling_caption, shown, summary, write_text
 from rating.tables.peers import noticing
 
 if TYPE_CHECKING:
@@ -64,6 +65,19 @@ def write(page: str) -> None:
 def write_json(value: Row) -> None:
     """Print a value as JSON."""
     write(as_json(value))
+
+
+def present(
+    result: Any, form: str | None, show_table: Callable[[Any], object], out: Path | None = None
+) -> None:
+    """Write a result as JSON, into a file if one is named, or show it."""
+    plain = result if isinstance(result, Mapping) else result.to_dict()
+    if out is not None:
+        write_text(as_json(plain), out)
+    elif form == "json":
+        write_json(plain)
+    else:
+        show_table(result)
 
 
 def show(*parts: RenderableType) -> None:
@@ -162,9 +176,9 @@ def mix(result: Row) -> RenderableType:
     ]
     level = f"{100 * result['method']['level']:g} % interval"
     kappas = sorted({row["kappa"] for row in result["envelope"]})
-    reach = {(row["model"], row["kappa"]): row for row in result["envelope"]}
-    ranks = [
-        (row["model"], *(_reach(reach[row["model"], kappa]) for kappa in kappas))
+    reach = {(x["model"], x["kappa"]): (x["best"], x["worst"]) for x in result["envelope"]}
+    elsewhere = [
+        (row["model"], *(ranks(*reach[row["model"], kappa]) for kappa in kappas))
         for row in result["ratings"]
         if (row["model"], kappas[0]) in reach
     ]
@@ -175,7 +189,7 @@ def mix(result: Row) -> RenderableType:
         plain("Neighbours on the board: how often the first is preferred, a tie half."),
         table(("Model", "Over", "Preferred", level), pairs, right=(2, 3)),
         plain("Ranks in other mixes, by the largest multiple of a category's share of the votes."),
-        table(("Model", *(f"{kappa:g} x" for kappa in kappas)), ranks),
+        table(("Model", *(f"{kappa:g} x" for kappa in kappas)), elsewhere),
     )
     from rating.mix import FEW  # numpy takes a quarter of a second
 
@@ -187,10 +201,6 @@ def _percents(row: Row) -> str:
     return " to ".join(
         "–" if row[end] is None else f"{row[end]:.0%}" for end in ("lower", "upper")
     )
-
-
-def _reach(row: Row) -> str:
-    return str(row["best"]) if row["best"] == row["worst"] else f"{row['best']}–{row['worst']}"
 
 
 def moves(result: Row) -> RenderableType:
@@ -299,13 +309,13 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
 
 
 def _standing(row: Row) -> list[str]:
-    cells = [ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}"]
+    places = ranks(row["rank_low"], row["rank_high"])
+    cells = [places, row["model"], _rating(row), _interval(row), f"{row['votes']:,}"]
     return [*cells, f"{row['borrowed']:.0%}"] if "borrowed" in row else cells
 
 
-def ranks(row: Row) -> str:
-    """Return which ranks the votes allow a row of a board."""
-    low, high = row["rank_low"], row["rank_high"]
+def ranks(low: int | None, high: int | None) -> str:
+    """Write which ranks the votes allow."""
     if low is None or high is None:
         return "–"
     return str(low) if low == high else f"{low}–{high}"

@@ -96,6 +96,9 @@ class Event(NamedTuple):
     data: Mapping[str, object]
     position: Position
 
+    def __str__(self) -> str:
+        return f"id: {self.position}\nevent: {self.name}\ndata: {json.dumps(self.data)}\n\n"
+
 
 def events_since(snapshot: Snapshot, position: Position) -> Iterator[Event]:
     """Tell what a reader at a position lacks of the latest turn as it stands."""
@@ -615,9 +618,5 @@ async def _messages(
                 events = await reader.events(snapshot, reached)
             else:
                 events = list(events_since(snapshot, reached))
-            yield "".join(map(_message, events)) or STILL_HERE
+            yield "".join(map(str, events)) or STILL_HERE
             reached = events[-1].position if events else reached
-
-
-def _message(event: Event) -> str:
-    return f"id: {event.position}\nevent: {event.name}\ndata: {json.dumps(event.data)}\n\n"

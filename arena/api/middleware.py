@@ -132,7 +132,8 @@ def install(
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        is_page = _reads_pages(request)
+        path, accepts = request.url.path, request.headers.get("accept", "")
+        is_page = "text/html" in accepts and not path.startswith(("/api/", "/health/"))
         if is_page and error.status_code in (404, 405):
             return await run_in_threadpool(missing, request)
         if is_page and isinstance(error, NotLetInError):
@@ -206,12 +207,6 @@ async def _bad_request(request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or "body"
     return _problem(422, UNREADABLE, f"{where}: {first['msg']}.", language_of(request.scope))
-
-
-def _reads_pages(request: Request) -> bool:
-    """Tell a browser on its way to a page from a program, and from a part of a page."""
-    is_page = not request.url.path.startswith(("/api/", "/health/"))
-    return is_page and "text/html" in request.headers.get("accept", "")
 
 
 async def _fault(request: Request, error: Exception) -> JSONResponse:

@@ -52,20 +52,20 @@ Count = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(max_length=10_000)]
 
 
-class Exact(BaseModel):
+class _Exact(BaseModel):
     """What a file of a bundle holds; nothing else fits."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class _PublishedChain(Exact):
+class _PublishedChain(_Exact):
     """The end of the record that the votes are of."""
 
     head: Hash
     links: Count
 
 
-class Manifest(Exact):
+class Manifest(_Exact):
     """What is in a bundle.
 
     Attributes
@@ -105,7 +105,7 @@ class Manifest(Exact):
         return sha256(as_json(self.model_dump(exclude={"hash"})).encode()).hexdigest()
 
 
-class PublishedRow(Exact):
+class PublishedRow(_Exact):
     """A rated model, with what its page shows; other columns are as in `BoardRow`."""
 
     model_config = ConfigDict(extra="allow")
@@ -127,7 +127,7 @@ class PublishedRow(Exact):
     median_s: float | None
 
 
-class _PublishedWaiting(Exact):
+class _PublishedWaiting(_Exact):
     """A model without a rating."""
 
     model_config = ConfigDict(extra="allow")
@@ -139,7 +139,7 @@ class _PublishedWaiting(Exact):
     reason: Text
 
 
-class _PublishedMethod(Exact):
+class _PublishedMethod(_Exact):
     """How a board was made."""
 
     words: Text
@@ -153,7 +153,7 @@ class _PublishedMethod(Exact):
     updated: Text
 
 
-class _PublishedVotes(Exact):
+class _PublishedVotes(_Exact):
     """What a board rests on."""
 
     used: Count
@@ -163,7 +163,7 @@ class _PublishedVotes(Exact):
     top_voter_share: float | None
 
 
-class _PublishedShare(Exact):
+class _PublishedShare(_Exact):
     """How often the models of an organisation were voted on."""
 
     organisation: Text
@@ -172,7 +172,7 @@ class _PublishedShare(Exact):
     share: float
 
 
-class PublishedBoard(Exact):
+class PublishedBoard(_Exact):
     """A board as ``board.json`` has it: see `arena.domain.board_view.Board.to_dict`.
 
     There are no ``newcomers``: nobody could check a judge's ratings by the votes.
@@ -285,16 +285,8 @@ def publish(
             )
             models = [row.model for row in board.rows]
             logged = studies.read(session, policy, models, asked_since)
-            card = card_of(
-                board,
-                logged.facts,
-                calls_of(logged.asked, board),
-                policy,
-                statements,
-                limits,
-                head=logged.head,
-                links=logged.links,
-            )
+            calls = calls_of(logged.asked, board)
+            card = card_of(board, logged, calls, policy, statements, limits)
             _require_whole(card, board)
             _require_right(
                 "the vote log could not be verified", verify(session, progress=progress).problem
@@ -774,27 +766,16 @@ def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Chec
         if row["left_out"] is None and row["winner"] is not None
     )
     calls = {
-        row.model: ModelCall(
-            id=row.model,
-            name=row.model,
-            kind=Kind.MODEL,
-            versions=0,
-            system_prompt=None,
-            decoding={},
-            tools=(),
-        )
-        for row in board.rows
+        row.model: ModelCall(id=row.model, name=row.model, kind=Kind.MODEL) for row in board.rows
     }
     right = card_of(
         board,
-        facts,
+        studies.Logged(facts, {}, end.head, end.links),
         calls | {call.id: call for call in card.calls.models},
         POLICY[board.policy],
         card.statements,
         card.calls.limits,
-        head=end.head,
-        links=end.links,
-        code=card.interpretation.code,
+        card.interpretation.code,
     )
     return _card_text(right)
 
@@ -849,9 +830,6 @@ def _record(row: Mapping[str, Any]) -> ModelRecord:
         name=row.get("name", row["model"]),
         organisation=row.get("organisation", ""),
         kind=Kind(row.get("kind", Kind.MODEL)),
-        battles=0,
-        failed=0,
-        abandoned=0,
         price_per_1000=row.get("price_per_1000"),
         median_s=row.get("median_s"),
     )

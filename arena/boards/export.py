@@ -658,17 +658,15 @@ def _about(what: str, written: Written, policy: Policy) -> str:
 
 
 def _front_matter(path: Path, what: str, written: Written, licence: str) -> str:
+    is_folder, shards = path.is_dir(), [{"split": "train", "path": f"{path.name}/train-*"}]
     size = SIZES[min(max(len(str(written.rows)) - 3, 0), len(SIZES) - 1)]
     values = {
         "pretty_name": f"{what.capitalize()} of an arena",
         "license": licence,
         "tags": ["human-feedback", "preference", "llm-evaluation", "arena"],
         "size_categories": [size],
-        **(
-            _shards(path)
-            if path.is_dir()
-            else {"configs": [{"config_name": "default", "data_files": path.name}]}
-        ),
+        **({"dataset_info": described(sorted(path.iterdir()))} if is_folder else {}),
+        "configs": [{"config_name": "default", "data_files": shards if is_folder else path.name}],
     }
     lines = (
         f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items()
@@ -676,19 +674,11 @@ def _front_matter(path: Path, what: str, written: Written, licence: str) -> str:
     return f"---\n{''.join(lines)}---\n"
 
 
-def _shards(folder: Path) -> dict[str, object]:
-    """Describe the shards of a folder in the words of Hugging Face."""
-    data = [{"split": "train", "path": f"{folder.name}/train-*"}]
-    return {
-        "dataset_info": described(sorted(folder.iterdir())),
-        "configs": [{"config_name": "default", "data_files": data}],
-    }
-
-
 def _facts(path: Path, written: Written, policy: Policy, licence: str) -> str:
+    first, last = written.first, written.last
     facts = {
         "File": f"{_file_name(path)}, {written.rows:,} rows",
-        "Votes cast": _dates(written),
+        "Votes cast": f"{first:%Y-%m-%d} to {last:%Y-%m-%d}, UTC" if first and last else "none",
         "Policy": f"{policy.name}. {' '.join(policy.rules)}",
         **({"Export": written.of} if written.of else {}),
         "Ratings": written.method or "none in this file",
@@ -707,12 +697,6 @@ def _file_name(path: Path) -> str:
         return path.name
     n = len([*path.iterdir()])
     return f"{path.name}/, {n:,} shard{'s' if n > 1 else ''}"
-
-
-def _dates(written: Written) -> str:
-    if written.first is None or written.last is None:
-        return "none"
-    return f"{written.first:%Y-%m-%d} to {written.last:%Y-%m-%d}, UTC"
 
 
 def _left_out(written: Written) -> str:

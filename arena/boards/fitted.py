@@ -565,11 +565,6 @@ def of_newest(after: int, votes: int) -> tuple[Sentence, ...]:
     )
 
 
-def _with_figures(votes: LoggedVotes, figures: Mapping[str, log.Figures]) -> LoggedVotes:
-    """Put beside each vote what was measured on the answers."""
-    return replace(votes, figures=_in_columns(votes.values("battle"), figures))
-
-
 def _in_columns(
     battles: Sequence[str], figures: Mapping[str, log.Figures]
 ) -> dict[str, list[float | None]]:
@@ -701,10 +696,9 @@ class Valuation:
             if self._valued is not None and self._valued.version == version:
                 return
             after = log.newest(session)
-            votes = _with_figures(
-                blocks.columns(session, self._policy, after=after),
-                log.figures(session, self._policy.tagger, after=after),
-            )
+            votes = blocks.columns(session, self._policy, after=after)
+            figures = log.figures(session, self._policy.tagger, after=after)
+            votes = replace(votes, figures=_in_columns(votes.values("battle"), figures))
             records = log.models(session, self._policy.kinds)
         board, reason = _worked_out(votes)
         if board:

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, compress
@@ -142,7 +142,8 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, A
     with store.writing() as session:
         names = roster.names(session)
         answers = list(voting.answers(session))
-        leaks = [one for one in answers if _names_itself(one.text, names)]
+        namings = [(one, self_naming(one.text, names)) for one in answers]
+        leaks = [one for one, naming in namings if naming and naming.kind == "self"]
         known = voting.flagged_battles(session, SELF_NAMING, VERSION)
         for key in {one.key for one in leaks} - known:
             voting.flag(session, grounds, now, battle=key)
@@ -171,11 +172,6 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, A
 def _applied(rule: str, voters: int, votes: int, share: float) -> dict[str, Any]:
     held = share > MOST
     return {"rule": rule, "voters": voters, "votes": votes, "share": share, "held": held}
-
-
-def _names_itself(text: str, names: Collection[str]) -> bool:
-    naming = self_naming(text, names)
-    return naming is not None and naming.kind == "self"
 
 
 def _accused(report: VotersReport) -> dict[str, list[Suspect]]:
@@ -228,7 +224,14 @@ def apply(
         votes = len(counting) + standing.total()
         applied = []
         for rule, charged in _accused(report).items():
-            meant = _meant(counting, charged, rules)
+            # the battles whose votes each loses, of those on which there is no row yet
+            named = {(one.voter, one.model): one for one in charged}
+            meant: dict[Suspect, list[str]] = defaultdict(list)
+            for vote in counting:
+                charges = (named.get((vote.voter, model)) for model in (None, *vote.models))
+                charge = next(filter(None, charges), None)
+                if charge and vote.battle not in rules:
+                    meant[charge].append(vote.battle)
             fresh = sum(map(len, meant.values()))
             share = (fresh + standing[rule]) / max(1, votes)
             done = _applied(rule, len(meant), fresh, share)
@@ -249,20 +252,6 @@ def _counting(votes: LoggedVotes) -> list[_Ballot]:
     return [
         _Ballot(battle, voter, (a, b)) for battle, voter, a, b in compress(rows, votes.counted)
     ]
-
-
-def _meant(
-    counting: Sequence[_Ballot], people: Sequence[Suspect], rules: Collection[str]
-) -> dict[Suspect, list[str]]:
-    """Give the battles whose votes each loses, of those on which there is no row yet."""
-    named = {(one.voter, one.model): one for one in people}
-    meant: dict[Suspect, list[str]] = defaultdict(list)
-    for vote in counting:
-        charges = (named.get((vote.voter, model)) for model in (None, *vote.models))
-        charge = next(filter(None, charges), None)
-        if charge and vote.battle not in rules:
-            meant[charge].append(vote.battle)
-    return meant
 
 
 class VoterCheck:

@@ -58,7 +58,7 @@ from arena.domain.board_view import (
 )
 from arena.domain.model import LISTED_AFTER, Entrant, Release, Stage
 from arena.domain.room_view import EXPORT_ENDINGS, EXPORTS
-from arena.domain.vote import DEFAULT, Days, Policy
+from arena.domain.vote import DEFAULT, Days, Policy, attributes
 from arena.errors import ArenaError, RoomError, SettingsError, StoreError
 from arena.store import blocks, kept_boards, labels, log, roster, styles
 from arena.store.store import Store, existing
@@ -68,7 +68,6 @@ from rating import Comparisons, Report, __version__, field_rates
 from rating.contrasts import on_quasi_errors
 from rating.errors import NotIdentifiedError, RatingError
 from rating.identification import connectivity
-from rating.ranks import RankRanges
 from rating.sentences import Sentence
 from rating.tables import formats
 from rating.tables.coding import LoggedVotes
@@ -214,11 +213,7 @@ def _with_newcomers(board: Board, judged: Sequence[Judged], fitted: Fitted) -> B
 
 def _newcomer(entry: BoardRow | Waiting, judged: Judged, shift: float) -> NewModel:
     return NewModel(
-        model=entry.model,
-        name=entry.name,
-        organisation=entry.organisation,
-        stage=entry.stage,
-        votes=entry.votes,
+        **attributes(entry, "model", "name", "organisation", "stage", "votes"),
         until=RANKED_FROM,
         rating=judged.judge_only.value + shift,
         lower=judged.judge_only.lower + shift,
@@ -237,7 +232,8 @@ def _ranked_among_themselves(
     if len(stay) == len(rows):
         return tuple(stay)
     claimed = any(row.rank_low is not None for row in rows)
-    ranges = _among([row.model for row in stay], fitted) if claimed else None
+    places = [fitted.fit.models.index(row.model) for row in stay]
+    ranges = fitted.rank_ranges().among(places) if claimed else None
     low = [None] * len(stay) if ranges is None else ranges.low.tolist()
     high = [None] * len(stay) if ranges is None else ranges.high.tolist()
     return tuple(
@@ -251,11 +247,6 @@ def _ranked_among_themselves(
         )
         for i, row in enumerate(stay)
     )
-
-
-def _among(models: Sequence[str], fitted: Fitted) -> RankRanges:
-    places = [fitted.fit.models.index(model) for model in models]
-    return fitted.rank_ranges().among(places)
 
 
 METHOD_BY_VOTER = Sentence(
@@ -452,8 +443,7 @@ class Leaderboard:
     def _fill(self) -> None:
         """Store the blocks of votes that are full and not there yet."""
         for block in blocks.lacking(self._store):
-            with self._store.writing() as session:
-                is_there = blocks.keep(session, block)
+            is_there = self._store.write(blocks.keep, block)
             if not is_there:  # votes of it were taken out meanwhile
                 return
             logger.info("Counted the votes up to link %d", block["last"])
@@ -484,11 +474,7 @@ class Leaderboard:
                 records = self._known_records()
                 known = {record.id: record for record in records}
                 rows = [
-                    replace(
-                        row,
-                        price_per_1000=known[row.model].price_per_1000,
-                        median_s=known[row.model].median_s,
-                    )
+                    replace(row, **attributes(known[row.model], "price_per_1000", "median_s"))
                     for row in self._board.rows
                 ]
                 health = tuple(record for record in records if record.battles)
@@ -631,6 +617,7 @@ def make_board(
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated gives the reason."""
     votes, entrants = count_votes(columns, READING), state.entrants
+    counted = columns.created[columns.counted]
     try:
         fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
@@ -644,7 +631,7 @@ def make_board(
         policy_rules=policy.rules,
         version=version_of(state, enough, judged),
         updated=now,
-        since=_since(columns),
+        since=moment_of(counted[0]) if counted.size else None,
         votes=votes.data.n_votes,
         voters=len(votes.voters),
         left_out=dict(votes.dropped),
@@ -715,11 +702,6 @@ def _method(kinds: Set[str]) -> str:
     return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
 
 
-def _since(columns: LoggedVotes) -> datetime | None:
-    counted = columns.created[columns.counted]
-    return moment_of(counted[0]) if counted.size else None
-
-
 def _why(error: NotIdentifiedError, votes: Comparisons) -> str:
     """Explain why there is no ranking; simply, where a few more votes are all that it lacks."""
     if not error.groups:
@@ -748,16 +730,13 @@ def _rows(
     return tuple(
         BoardRow(
             **asdict(row),
-            name=known[row.model].name,
-            organisation=known[row.model].organisation,
-            kind=known[row.model].kind,
+            **attributes(known[row.model], "name", "organisation", "kind"),
+            **attributes(known[row.model], "price_per_1000", "median_s"),
             win_rate=wins[row.model][0],
             win_rate_low=wins[row.model][1],
             win_rate_high=wins[row.model][2],
             voter_rating=even[row.model],
             voter_rank=1 + sum(other > even[row.model] + EQUAL_POINTS for other in even.values()),
-            price_per_1000=known[row.model].price_per_1000,
-            median_s=known[row.model].median_s,
             stage=stages[row.model],
         )
         for row in report.ratings

@@ -337,11 +337,12 @@ class Renamed(_SomeRows):
         return Files((source,), self.columns, self.where, self.labels)
 
 
-def require_folder_of(file: Path) -> None:
-    """Raise `DataError` unless there is a folder to write a file into."""
-    if not file.absolute().parent.is_dir():
-        msg = f"Cannot write {str(file)!r}: its folder does not exist. Make the folder first."
-        raise DataError(msg)
+def require_folder_of(*files: Path | None) -> None:
+    """Raise `DataError` unless there is a folder to write each file into, of those named."""
+    for file in filter(None, files):
+        if not file.absolute().parent.is_dir():
+            msg = f"Cannot write {str(file)!r}: its folder does not exist. Make the folder first."
+            raise DataError(msg)
 
 
 EVERY_ROW, AS_IT_IS = Chosen(), Renamed()

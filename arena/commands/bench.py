@@ -34,6 +34,7 @@ from arena.commands.judge_work import (
     second_judge,
 )
 from arena.domain.model import Model
+from arena.domain.vote import attributes
 from arena.errors import SettingsError
 from arena.terminal import (
     announced,
@@ -58,13 +59,9 @@ if TYPE_CHECKING:
     from judge.calls import Key
     from judge.case import Parameters, Reply
     from judge.methods import FileMethod
-    from judge.tables.items import Answers, Item, Turns
+    from judge.tables.items import Item, Turns
     from judge.tables.verdicts import Benched
     from judge.verdict import Run
-
-
-def _parted(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,9 +168,10 @@ def _text(value: Any) -> str | None:
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:
-    several = list(_parted(value)) if isinstance(value, str) else value
-    whole = isinstance(several, list) and several and all(map(_text, several))
-    return tuple(several) if whole else None
+    if isinstance(value, str):
+        value = list(dict.fromkeys(filter(None, map(str.strip, value.split(",")))))
+    whole = isinstance(value, list) and value and all(map(_text, value))
+    return tuple(value) if whole else None
 
 
 def _number(value: Any) -> float | None:
@@ -181,14 +179,10 @@ def _number(value: Any) -> float | None:
     return value if is_finite else None
 
 
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int else None
-
-
 _TEXT, _NUMBER, _WHOLE = (
     (_text, "a text"),
     (_number, "a number"),
-    (_whole, "a whole number"),
+    (lambda value: value if type(value) is int else None, "a whole number"),
 )
 _TEXTS = (_texts, "a list of texts")
 KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
@@ -563,7 +557,7 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
     """Read what a bench needs, before anything is paid for."""
     from arena.settings import read_settings
     from judge.bench import ALIASES, baseline_answers, baseline_of
-    from judge.tables.items import read_answers, read_items, read_references, referred
+    from judge.tables.items import answer_to, read_answers, read_items, read_references, referred
 
     if chosen.items is None or not chosen.models:
         missing = "the prompts with --items" if chosen.items is None else "models with --models"
@@ -579,7 +573,10 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
             require_references(name, asked_by)
             items = referred(items, read_references(chosen.references))
     _require_turns(name, asked_by, items)
-    known = _by_item(items, recorded)
+    known = {
+        model: {item.id: texts for item in items if (texts := answer_to(item, own)) is not None}
+        for model, own in recorded.items()
+    }
     baseline = None
     if asked_by is not None and asked_by.pairwise:
         with announced():
@@ -612,13 +609,9 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
         asked=asked,
         judge=judge,
         options=JudgeOptions(
-            judge=chosen.judge,
-            budget=chosen.budget,
+            **attributes(chosen, "judge", "budget", "database", "roster"),
+            **attributes(chosen, "requests_per_minute", "tokens_per_minute"),
             concurrency=16 if chosen.concurrency is None else chosen.concurrency,
-            requests_per_minute=chosen.requests_per_minute,
-            tokens_per_minute=chosen.tokens_per_minute,
-            database=chosen.database,
-            roster=chosen.roster,
         ),
         seed=chosen.seed,
         swap_share=_swap_share(asked_by, chosen.swap_share),
@@ -679,15 +672,6 @@ def _require_turns(name: str, method: "FileMethod | None", items: "Sequence[Item
             "choose a method with turns_a, such as mt_bench."
         )
         raise DataError(msg)
-
-
-def _by_item(items: "Sequence[Item]", recorded: "Answers") -> dict[str, dict[str, "Turns"]]:
-    from judge.tables.items import answer_to
-
-    return {
-        model: {item.id: texts for item in items if (texts := answer_to(item, own)) is not None}
-        for model, own in recorded.items()
-    }
 
 
 def _show_estimate(

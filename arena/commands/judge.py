@@ -38,6 +38,7 @@ from arena.commands.probe import Form, Out, chosen_form, write_result
 from arena.terminal import (
     NO_WIDTH,
     plain,
+    present,
     say,
     show,
     stop,
@@ -45,7 +46,6 @@ from arena.terminal import (
     warnings,
     working,
     write,
-    write_json,
 )
 from judge.case import RERUN
 from judge.methods import PUBLISHED, FileMethod, method_file, published
@@ -161,7 +161,6 @@ def score(
         raise DataError(f"--certificate is for --method pairwise, not for {method!r}.")
     from judge.scoring.annotated import judge_score  # help would wait for duckdb and numpy
     from judge.studies.licence import read_licence, under
-    from rating.tables import formats
 
     counting = {}
     if certificate is not None:
@@ -177,12 +176,7 @@ def score(
             order=order,
             **counting,
         )
-    if out is not None:
-        formats.write_text(formats.as_json(result), out)
-    elif form == "json":
-        write_json(result)
-    else:
-        _show(result)
+    present(result, form, _show, out)
 
 
 def _show(result: Mapping[str, Any]) -> None:
@@ -265,16 +259,9 @@ def methods(
     """
     if name is None:
         every = [published(each) for each in PUBLISHED]
-        if form == "json":
-            write_json({"methods": [_row(one) for one in every]})
-        else:
-            _judge_methods_show(every)
-        return
-    chosen = method_file(name)
-    if form == "json":
-        write_json(chosen.to_dict())
+        present({"methods": [*map(_row, every)]}, form, lambda _: _judge_methods_show(every))
     else:
-        write(chosen.text)
+        present(method_file(name), form, lambda chosen: write(chosen.text))
 
 
 def _row(method: FileMethod) -> dict[str, Any]:
@@ -374,10 +361,7 @@ def drift(
             result = replace(result, asked=drawn, warnings=texts)
     if out is not None:
         write_text(as_csv(list(result.asked)), out)
-    if form == "json":
-        write_json(result.to_dict())
-    else:
-        _drift_show(result, out)
+    present(result, form, lambda watched: _drift_show(watched, out))
     sys.exit(EXITS[result.status])
 
 

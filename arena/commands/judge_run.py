@@ -52,15 +52,6 @@ SHOWN = 5
 """Sentences on single lines that are shown."""
 
 
-def _batched(work: Work, batch: Batch, form: str) -> None:
-    """Write what a run would ask into a folder, or read what came back from one."""
-    what, folder = batch
-    if what == "write":
-        _show_written(work, folder, form)
-    else:
-        _show_read(asyncio.run(_read(work, folder)), folder, form)
-
-
 def _show_written(work: Work, folder: Path, form: str) -> None:
     from judge.runs import forecast_all
 
@@ -463,7 +454,11 @@ def run(
             _require_jury(work, batch, fallback, certificate)
         beyond = () if certificate is None else _beyond(certificate, work)
         if batch is not None:
-            _batched(work, batch, form)
+            what, folder = batch
+            if what == "write":
+                _show_written(work, folder, form)
+            else:
+                _show_read(asyncio.run(_read(work, folder)), folder, form)
             return
         _require_fallback(work, fallback)
         if dry_run or out is None:

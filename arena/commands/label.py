@@ -45,6 +45,7 @@ from arena.errors import SettingsError
 from arena.terminal import (
     announced,
     plain,
+    present,
     say,
     show,
     stop,
@@ -53,7 +54,6 @@ from arena.terminal import (
     write_json,
 )
 from rating.errors import DataError
-from rating.tables import formats
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from judge.budget import Estimate
     from judge.case import Case, CaseId
     from judge.grammar import Reading
-    from judge.labels.material import Asked, Release, ShownTopic
+    from judge.labels.material import Release, ShownTopic
     from judge.labels.safety import Rate
     from judge.labels.taggers import Label
     from judge.protocol import Method
@@ -154,11 +154,8 @@ def label(
         raise SettingsError("The rules use no model: name a model with --judge.")
     with working("Labelling") as advance:
         counts = (_of_database if "://" in source else _of_file)(source, to, columns, advance)
-    result = shares(counts)
-    if form == "json":
-        write_json({"tagger": f"{TAGGER} {VERSION}", **result})
-    else:
-        _show_shares(source, result, f"{TAGGER}, version {VERSION}")
+    result = {"tagger": f"{TAGGER} {VERSION}", **shares(counts)}
+    present(result, form, lambda _: _show_shares(source, result, f"{TAGGER}, version {VERSION}"))
 
 
 def _by_model(
@@ -216,10 +213,7 @@ def _by_model(
         prompts: Sequence[Sequence[str]] = [turn.prompts for turn in turns]
         if dry_run:
             before = estimate(prompts if is_database else prompts_of(file, _column_of(columns)))
-            if form == "json":
-                write_json(before.to_dict())
-            else:
-                say(in_words(before))
+            present(before, form, lambda cost: say(in_words(cost)))
             return
         if is_database:
             store_labels(store, turns, labels(prompts), tagger, datetime.now(UTC))
@@ -629,20 +623,16 @@ def _topics_rows(
 
 def _texts(source: str, columns: Sequence[tuple[str, str]]) -> list[str]:
     if "://" in source:
-        return [one.text for one in _topics_logged(source)]
+        from arena.domain.vote import DEFAULT
+        from arena.store.engine import reading_existing
+        from arena.store.log import asked
+
+        with reading_existing(source) as session:
+            return [one.text for one in asked(session, DEFAULT)]
     from judge.labels.files import prompts_of
 
     named = prompts_of(Files((source,)), dict(columns).get("prompt"))
     return ["\n\n".join(texts) for texts in named]
-
-
-def _topics_logged(url: str) -> "list[Asked]":
-    from arena.domain.vote import DEFAULT
-    from arena.store.engine import reading_existing
-    from arena.store.log import asked
-
-    with reading_existing(url) as session:
-        return asked(session, DEFAULT)
 
 
 def _private(source: str, columns: Sequence[tuple[str, str]]) -> "Release":
@@ -736,8 +726,7 @@ def safety(
     arena safety pack.csv --model pocket-unigram
     arena safety pack.csv --format json --out safety.json
     """
-    if out is not None:
-        require_folder_of(out)
+    require_folder_of(out)
     if labelled is not None and judge is None:
         raise DataError("--labelled is for a judge: name it with --judge.")
     from arena.settings import read_settings
@@ -812,12 +801,7 @@ def safety(
         "rates": [rate.to_dict() for rate in done],
         "notes": notes,
     }
-    if out is not None:
-        formats.write_text(formats.as_json(result), out)
-    elif form == "json":
-        write_json(result)
-    else:
-        show(*_tables(done), *map(plain, notes))
+    present(result, form, lambda _: show(*_tables(done), *map(plain, notes)), out)
     if stopped:
         stop(stopped)
 

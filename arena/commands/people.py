@@ -135,8 +135,7 @@ def invite(
     with arena_store(database) as store:
         new = Invitation(role or Role.VOTER, name.strip(), uses)
         invitation = new if to is None else _back(store, to, uses)
-        with store.writing() as session:
-            people.invite(session, invitation, token_hash(token), expires, now, people.TERMINAL)
+        store.write(people.invite, invitation, token_hash(token), expires, now, people.TERMINAL)
     say(f"{url.rstrip('/')}/join/{token}")
     times = "once" if uses == 1 else f"{uses} times"
     whom = f"{invitation.name!r} as {invitation.role}"
@@ -189,16 +188,15 @@ def change(
             odd = block is False or sign_out
             _change_invitation(store, one, role, revoke=block is True, odd=odd)
             return
-        with store.writing() as session:
-            changed = people.change(
-                session,
-                one.id,
-                people.TERMINAL,
-                datetime.now(UTC),
-                role=role,
-                blocked=block,
-                sign_out=sign_out,
-            )
+        changed = store.write(
+            people.change,
+            one.id,
+            people.TERMINAL,
+            datetime.now(UTC),
+            role=role,
+            blocked=block,
+            sign_out=sign_out,
+        )
     state = "kept out" if changed.blocked else "let in"
     say(f"{changed.name} ({changed.id[:8]}): {changed.role}, {state}.")
 
@@ -246,16 +244,15 @@ def erase(
         )
         if not yes:
             _confirm("erase")
-        with store.writing() as session:
-            gone = erasing.erase(
-                session,
-                voters,
-                judgements,
-                people.TERMINAL,
-                datetime.now(UTC),
-                forget=True,
-                tombstone=votes == "tombstone",
-            )
+        gone = store.write(
+            erasing.erase,
+            voters,
+            judgements,
+            people.TERMINAL,
+            datetime.now(UTC),
+            forget=True,
+            tombstone=votes == "tombstone",
+        )
         say(
             f"Erased: the texts of {gone.battles:,} battles, {gone.judgements:,} questions to "
             f"judges, and the identity in {gone.names:,} rows. "

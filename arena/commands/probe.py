@@ -46,6 +46,7 @@ from arena.domain.vote import DEFAULT
 from arena.errors import SettingsError
 from arena.terminal import (
     plain,
+    present,
     say,
     show,
     table,
@@ -381,11 +382,9 @@ def blindness(
         for done_now, scenario in enumerate(SCENARIOS):
             advance(done_now, len(SCENARIOS))
             sights.append(probe(scenario, rules, battles=battles, seed=seed))
-    if form == "json":
-        scenarios = [asdict(sight) | {"blind": sight.blind} for sight in sights]
-        write_json({"pacing": rules.pacing, "scenarios": scenarios})
-    else:
-        show(*_sights(sights, rules))
+    scenarios = [asdict(sight) | {"blind": sight.blind} for sight in sights]
+    result = {"pacing": rules.pacing, "scenarios": scenarios}
+    present(result, form, lambda _: show(*_sights(sights, rules)))
     if not all(sight.blind for sight in sights):
         sys.exit(1)
 
@@ -539,10 +538,8 @@ def memory(
             return {text: float(vector[0]) for text, vector in vectors(texts).items()}
 
         results = {model: exchangeability.memory(asked, likely)}
-    if form == "json":
-        write_json({"models": [{"model": name, **one} for name, one in results.items()]})
-    else:
-        _memory_show(results)
+    each = [{"model": name, **one} for name, one in results.items()]
+    present({"models": each}, form, lambda _: _memory_show(results))
 
 
 def _memory_show(results: Mapping[str, Mapping[str, Any]]) -> None:
@@ -777,10 +774,7 @@ def attack(
         cast = read_rows(chosen.source(source, columns), reading)
         planned = Attack(strategy, accounts, votes, model)
         result = simulate(cast, planned, runs=runs, seed=seed, progress=advance).to_dict()
-    if form == "json":
-        write_json(result)
-    else:
-        _show_attack(result)
+    present(result, form, _show_attack)
 
 
 def _show_attack(result: Mapping[str, Any]) -> None:
@@ -867,10 +861,7 @@ def gold(
     from judge.studies.gold import study_gold  # numpy and scipy take half a second
 
     study = study_gold(_votes(source, renamed), level)
-    if form == "json":
-        write_json(study.to_dict())
-    else:
-        _gold_show(study)
+    present(study, form, _gold_show)
 
 
 def _votes(source: str, renamed: Renamed, tasks: "Mapping[str, Task] | None" = None) -> Any:

@@ -46,6 +46,7 @@ from arena.domain.vote import DEFAULT
 from arena.terminal import (
     interval,
     plain,
+    present,
     ranks,
     say,
     show,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 EVERY_EVAL_EVER = "every-eval-ever"
 RATE_FORMATS = (*formats.BOARD_FORMATS, EVERY_EVAL_EVER)
 VOTERS_FORMATS = ("table", "json", "csv", "parquet")
+OF_GOLD = ("right", "answered", "accuracy", "lower", "upper")
 SHOWN = 10
 """Voters without a flag in the table on a terminal; the other formats hold everybody."""
 
@@ -138,8 +140,7 @@ def rate(
             raise DataError(f"{EVERY_EVAL_EVER} writes one board: omit --by and --compare.")
     else:
         form = formats.chosen_format(form, out)
-    if out is not None:
-        require_folder_of(out)
+    require_folder_of(out)
     if table is not None and plots is not None:
         raise DataError("--plots draws votes of files: omit it with --table.")
     from threadpoolctl import threadpool_limits
@@ -216,10 +217,7 @@ def plan(
     with working("Planning"):
         votes = read_votes(chosen.source(source, options.columns), Reading.of(options))
         result = planned(votes.data, options)
-    if form == "json":
-        write_json(result.to_dict())
-    else:
-        show(terminal.plan(result))
+    present(result, form, lambda plan: show(terminal.plan(plan)))
 
 
 def voters(
@@ -305,7 +303,8 @@ def voters(
     on_gold = _on_gold(source)
     result = report.to_dict()
     for row in result["voters"]:
-        row |= _gold_columns(on_gold.get(row["voter"]))
+        gold = on_gold.get(row["voter"])
+        row |= {f"gold_{name}": getattr(gold, name, None) for name in OF_GOLD}
     if form == "parquet" and out is not None:
         formats.write_parquet(result["voters"], out)
     elif form == "table":
@@ -368,12 +367,6 @@ def _on_gold(source: Sequence[str]) -> "dict[str, VoterAccuracy]":
 
     with reading_existing(source[0]) as session:
         return {one.voter: one for one in accuracies(votes(session))}
-
-
-def _gold_columns(one: "VoterAccuracy | None") -> dict[str, Any]:
-    """Lay out an accuracy in columns; of nobody who answered, nulls."""
-    names = ("right", "answered", "accuracy", "lower", "upper")
-    return {f"gold_{name}": getattr(one, name, None) for name in names}
 
 
 def _show_voters(report: "VotersReport", on_gold: "Mapping[str, VoterAccuracy]") -> None:
@@ -470,8 +463,7 @@ def mix(
     arena mix votes.parquet --mix coding=0.5,writing=0.5 --format json
     """
     form = formats.chosen_format(form, out)
-    if out is not None:
-        require_folder_of(out)
+    require_folder_of(out)
     if not given and len(source) < 2:
         msg = "Name a file of your own prompts before the votes, or give --mix CATEGORY=SHARE,..."
         raise DataError(msg)
@@ -539,8 +531,7 @@ def value(
     arena value votes.parquet --safety safety.json
     arena value votes.parquet --plot value.svg
     """
-    for file in filter(None, (out, plot)):
-        require_folder_of(file)
+    require_folder_of(out, plot)
     from judge.labels.safety import read_safety
     from rating.tables.columns import Reading
     from rating.tables.counts import read_figures
@@ -556,12 +547,8 @@ def value(
         from rating.charts.plots import quality_and_cost
 
         quality_and_cost(result, made=datetime.now(UTC).date()).write(plot)
-    if out is not None:
-        formats.write_text(formats.as_json(result), out)
-    elif form == "json":
-        write_json(result)
-    else:
-        _show(board, [] if refusals is None else _refusals(refusals, rated))
+    on_refusals = () if refusals is None else _refusals(refusals, rated)
+    present(result, form, lambda _: _show(board, on_refusals), out)
 
 
 TAKES = {"cost": "$ per 1,000", "seconds": "Seconds"}
@@ -676,10 +663,7 @@ def factors(
             chosen.source(source, options.columns), names, Reading.of(options)
         )
         report = rate_factors(votes, levels, options)
-    if form == "json":
-        write_json(report.to_dict())
-    else:
-        _factors_show(report)
+    present(report, form, _factors_show)
 
 
 def _factors_show(report: "FactorReport") -> None:
@@ -714,7 +698,7 @@ def _systems(report: "FactorReport") -> "list[RenderableType]":
         return []
     rows = [
         (
-            ranks(row.to_dict()),
+            ranks(row.rank_low, row.rank_high),
             row.model,
             f"{row.rating:.0f}",
             interval(row.lower, row.upper, ".0f"),
@@ -792,7 +776,7 @@ def rank(
 
 def _row(row: "RankedModel") -> tuple[str, ...]:
     ends = interval(row.lower, row.upper, ".0f")
-    places = ranks({"rank_low": row.rank_low, "rank_high": row.rank_high})
+    places = ranks(row.rank_low, row.rank_high)
     return row.model, f"{row.rating:.0f}", ends, places, f"{row.rankings:,}", f"{row.first:,}"
 
 

@@ -32,6 +32,7 @@ from arena.errors import SettingsError
 from arena.terminal import (
     announced,
     plain,
+    present,
     say,
     show,
     stop,
@@ -731,10 +732,7 @@ def status(name: str, /, *, database: Database = None, form: TableOrJson = "tabl
     with arena_store(database) as store:
         _require_study(store.read(studies.names), name)
         result = read_status(store, name)
-    if form == "json":
-        write_json(result.to_dict())
-    else:
-        _people_study_show(result)
+    present(result, form, _people_study_show)
 
 
 def export(
@@ -975,10 +973,7 @@ def cold_start(
         source, given = chosen.beside(votes, verdicts)
         named = replace(options, anchors=_each_name(options.anchors), own=_each_name(options.own))
         result = rate_newcomer(source, given, model, named)
-    if form == "json":
-        write_json(result.to_dict())
-    else:
-        _show_newcomer(result)
+    present(result, form, _show_newcomer)
 
 
 def _each_name(words: Sequence[str]) -> tuple[str, ...]:

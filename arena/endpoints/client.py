@@ -150,9 +150,12 @@ class Connections(httpx2.AsyncBaseTransport):
                 proxy=_proxy_of(url),
                 timeout=self._limits,
             )
+        # httpx2 decodes and folds each header: those that nobody looks at are left out
+        wanted = READ_OF_FAILURES if answer.status >= 300 else READ_OF_ANSWERS
+        headers_read = [one for one in answer.raw_headers if one[0].lower() in wanted]
         return httpx2.Response(
             answer.status,
-            headers=_wanted(answer.raw_headers, failed=answer.status >= 300),
+            headers=headers_read,
             stream=_Body(answer),
             extensions={HEADER_BYTES: sum(len(n) + len(v) for n, v in answer.raw_headers)},
         )
@@ -300,14 +303,6 @@ class _Body(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Give the connection back if all of it was read, and close it if not."""
         self._answer.close()
-
-
-def _wanted(
-    headers: tuple[tuple[bytes, bytes], ...], *, failed: bool
-) -> list[tuple[bytes, bytes]]:
-    """Exclude the headers that nobody looks at: httpx2 decodes and folds each of them."""
-    wanted = READ_OF_FAILURES if failed else READ_OF_ANSWERS
-    return [(name, value) for name, value in headers if name.lower() in wanted]
 
 
 @lru_cache

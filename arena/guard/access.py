@@ -132,8 +132,7 @@ class People:
         entrance = Entrance(issuer, hashed, name[:LONGEST_NAME], role)
         if (person := self.store.read(people.entered, entrance, before)) is not None:
             return person
-        with self.store.writing() as session:
-            person = people.enter(session, entrance, before, self.now())
+        person = self.store.write(people.enter, entrance, before, self.now())
         self._forget(before)
         return person
 
@@ -143,8 +142,7 @@ class People:
 
     def accept(self, token: str, before: str | None) -> Person | None:
         """Sign in by a link; None if the link is no longer valid."""
-        with self.store.writing() as session:
-            person = people.accept(session, token_hash(token), before, self.now())
+        person = self.store.write(people.accept, token_hash(token), before, self.now())
         self._forget(before)
         return person
 
@@ -168,14 +166,12 @@ class People:
         if not claim.session:  # of version 0.1: it cannot be told from the others
             self.sign_out_everywhere(person)
             return
-        with self.store.writing() as session:
-            people.note(session, person.id, people.SIGN_OUT, claim.session, {}, self.now())
+        self.store.write(people.note, person.id, people.SIGN_OUT, claim.session, {}, self.now())
         self._hold(f"session {claim.session}", None)
 
     def sign_out_everywhere(self, person: Person) -> None:
         """Sign out all devices of a person."""
-        with self.store.writing() as session:
-            people.change(session, person.id, person.id, self.now(), sign_out=True)
+        self.store.write(people.change, person.id, person.id, self.now(), sign_out=True)
         self._forget(person.id)
 
     def _of_voter(self, voter: str) -> Person | None:

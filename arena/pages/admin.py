@@ -212,8 +212,9 @@ def _add_exports(router: APIRouter, parts: Parts) -> None:
         detail = {name: day.date().isoformat() for name, day in bounds.items() if day}
         by = request.state.person.id
         try:
-            with parts.store.writing() as session:
-                people.note(session, by, "export", what, {"as": ending, **detail}, parts.now())
+            parts.store.write(
+                people.note, by, "export", what, {"as": ending, **detail}, parts.now()
+            )
         except BaseException:
             rmtree(file.parent)
             raise
@@ -395,10 +396,9 @@ def _add_erasing(router: APIRouter, parts: Parts) -> None:
             )
             return shown(request, values, problem)
         by = request.state.person.id
-        with parts.store.writing() as session:
-            gone = erasing.erase(
-                session, voters, judgements, by, parts.now(), forget=True, tombstone=tombstone
-            )
+        gone = parts.store.write(
+            erasing.erase, voters, judgements, by, parts.now(), forget=True, tombstone=tombstone
+        )
         return shown(request, values | {"extent": gone, "erased": True})
 
 
@@ -514,8 +514,7 @@ def _add_models(router: APIRouter, parts: Parts) -> None:
     def done(request: Request, act: Callable[[Any, str], object], text: str = "") -> Response:
         """Let who asks do it, and battle by it; ``text`` is shown again where it is refused."""
         try:
-            with store.writing() as session:
-                act(session, request.state.person.id)
+            store.write(act, request.state.person.id)
         except RoomError as error:
             return shown(request, error.args[0], text=text)
         if parts.roster:

@@ -109,8 +109,7 @@ def _own_data_router(parts: Parts) -> APIRouter:
         voter = request.state.voter
         if voter is None:
             raise UnknownBattleError
-        with store.writing() as session:
-            erasing.hide(session, battle_id, voter.id, parts.now() if hidden else None)
+        store.write(erasing.hide, battle_id, voter.id, parts.now() if hidden else None)
         return RedirectResponse(f"/votes#{battle_id}", 303, PRIVATE)
 
     @router.api_route("/votes/erase", methods=READ)
@@ -261,7 +260,8 @@ def _mix_router(parts: Parts) -> APIRouter:
         try:
             view = _mix_view(made, *_asked_mix(given)) if made else None
         except DataError as error:
-            view = _of_votes(made) if made else None
+            is_fitted = made and made.facets[CATEGORY].fit is not None
+            view = _mix_view(made, {}, None) if made and is_fitted else None
             reason = reason or error.args[0]
             status = 422 if status == 200 and view else status
         pair = given.get("a", ""), given.get("b", "")
@@ -360,13 +360,6 @@ def _address(mix: Mix, policy: str) -> str:
     named = {name: str(round(share * mix.prompts)) for name, share in mix.shares.items()}
     other = {"policy": policy} if policy != DEFAULT.name else {}
     return "/mix?" + urlencode(named | {"prompts": str(mix.prompts)} | other)
-
-
-def _of_votes(made: Snapshot) -> MixView | None:
-    """Give the board of the mix of the votes, where there is one."""
-    if made.facets[CATEGORY].fit is None:
-        return None
-    return _mix_view(made, {}, None)
 
 
 def _as_json(view: MixView) -> Response:

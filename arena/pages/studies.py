@@ -255,8 +255,7 @@ def studies_router(parts: Parts) -> APIRouter:
         if voter is None:
             return note(request, name, NO_COOKIE, 403)
         try:
-            with store.writing() as session:
-                studies.leave(session, name, voter.id)
+            store.write(studies.leave, name, voter.id)
         except UnknownStudyError:
             return missing(request)
         raters.leave(name, voter.id)
@@ -276,8 +275,7 @@ def studies_router(parts: Parts) -> APIRouter:
     def keep(request: Request, name: str, voter: Voter, token: int, form: FormData) -> Response:
         try:
             remarks = _remarks(form, store.read(studies.plan_of, name))
-            with store.writing() as session:
-                studies.remark(session, name, voter.id, token, remarks)
+            store.write(studies.remark, name, voter.id, token, remarks)
         except UnknownStudyError:
             return missing(request)
         except StoreError:

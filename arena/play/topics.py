@@ -69,8 +69,7 @@ def release_topics(store: Store, now: datetime, *, private: bool) -> None:
         made, state = private_release(before, asked)
     else:
         made, state = open_release([one.text for one in asked]), None
-    with store.writing() as session:
-        log.add(session, made, state, last.number + 1 if last else 1, now)
+    store.write(log.add, made, state, last.number + 1 if last else 1, now)
 
 
 async def _apart(database: str, *, private: bool) -> None:

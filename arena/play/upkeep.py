@@ -21,9 +21,9 @@ from random import Random
 
 from arena.domain.battle import BattleState, Notice, Pacing, Side, Snapshot
 from arena.domain.board_view import RecordCheck
-from arena.domain.model import SET, Entry, Pair, Source, VersionAnswer
+from arena.domain.model import SET, Entry, Pair, Source
 from arena.domain.people import Perishable
-from arena.domain.vote import FAILURES, NAMING, Choice, Receipt, Tagger
+from arena.domain.vote import FAILURES, NAMING, Choice, Receipt, Tagger, attributes
 from arena.errors import (
     ERASED,
     EXPIRED,
@@ -151,8 +151,7 @@ class RecordVerifier:
 
     def look(self) -> None:
         """Check now."""
-        with self._store.reading() as session:
-            verified = verify(session, progress=self._pace)
+        verified = self._store.read(verify, progress=self._pace)
         if verified.problem:
             logger.error("The vote log could not be verified: %s", verified.problem)
         if verified.counts:
@@ -162,12 +161,7 @@ class RecordVerifier:
                 kept_boards.drop(session)
         self.check = RecordCheck(
             at=self._now(),
-            links=verified.links,
-            head=verified.head,
-            votes=verified.votes,
-            hashes_only=verified.hashes_only,
-            deleted=verified.deleted,
-            problem=verified.problem,
+            **attributes(verified, "links", "head", "votes", "hashes_only", "deleted", "problem"),
         )
 
     def _pace(self, done: int, _total: int) -> None:
@@ -253,8 +247,19 @@ class Sources:
                     vote_key = _vote_key(token, known.battle_id)  # of a new token another one
                     sources.vote_with(session, known.battle_id, token_hash(vote_key))
                 return known.battle_id, known.owner, vote_key, False
-            shown = now - timedelta(seconds=sent.seconds)
-            new = self._draft(source, sent, sides, seed, shown)
+            new = NewBattle(
+                owner=source.voter(sent.rater),
+                prompt=sent.prompt,
+                a=source.model(sides[Side.A].version),
+                b=source.model(sides[Side.B].version),
+                side_seed=seed,
+                sampler=SAMPLER,
+                sampler_version=SAMPLER_VERSION,
+                pacing=Pacing.BOTH_DONE,
+                prompt_set=f"{SET}{source.name}",
+                prompt_id=prompt_id(self.secret, sent.prompt),
+                created=now - timedelta(seconds=sent.seconds),
+            )
             vote_key = _vote_key(token, new.public_id) if choice is None else ""
             vote_key_hash = token_hash(vote_key) if vote_key else None
             sources.take(session, source, new, sides, key_hash, vote_key_hash, now)
@@ -346,29 +351,6 @@ class Sources:
                 version=repr(sent.a.version),
             )
             raise BadComparisonError(msg)
-
-    def _draft(
-        self,
-        source: Source,
-        sent: Pair,
-        sides: Mapping[Side, VersionAnswer],
-        side_seed: int,
-        created: datetime,
-    ) -> NewBattle:
-        a, b = (source.model(sides[side].version) for side in Side)
-        return NewBattle(
-            owner=source.voter(sent.rater),
-            prompt=sent.prompt,
-            a=a,
-            b=b,
-            side_seed=side_seed,
-            sampler=SAMPLER,
-            sampler_version=SAMPLER_VERSION,
-            pacing=Pacing.BOTH_DONE,
-            prompt_set=f"{SET}{source.name}",
-            prompt_id=prompt_id(self.secret, sent.prompt),
-            created=created,
-        )
 
 
 def _vote_key(token: str, battle_id: str) -> str:
@@ -503,8 +485,7 @@ def label_votes(
     done = 0
     for turns in unlabelled_turns(store, TAGGING):
         new = [label for turn in turns for label in labels_of(turn, pause_s)]
-        with store.writing() as session:
-            labels.add(session, new, TAGGING, now())
+        store.write(labels.add, new, TAGGING, now())
         done += len(turns)
         if progress:
             progress(done, max(done, total))
@@ -525,8 +506,7 @@ def label_self_naming(store: Store, now: Callable[[], datetime], pause_s: float 
             value = "both" if a and b else "a" if a else "b" if b else "none"
             new.append((turn.id, NAMING.name, value, None))
             time.sleep(pause_s)
-        with store.writing() as session:
-            labels.add(session, new, NAMING, now())
+        store.write(labels.add, new, NAMING, now())
         done += len(turns)
     return done
 
@@ -554,8 +534,7 @@ def store_labels(
             for turn, by_facet in zip(turns[part], given[part], strict=True)
             for label in _rows(turn, by_facet or {})
         ]
-        with store.writing() as session:
-            labels.add(session, new, tagger, now)
+        store.write(labels.add, new, tagger, now)
 
 
 async def keep_labelling(store: Store, now: Callable[[], datetime]) -> None:

@@ -34,6 +34,7 @@ from arena.store.tables import (
     VoteBlockRow,
     VoteRow,
     VoterRow,
+    columns_of,
     is_standing,
 )
 from rating.counting import narrowest
@@ -73,14 +74,10 @@ _BESIDE = _ROWS.add_columns(
     col(BattleRow.pair_probability).label("weight"),
     col(BattleRow.repicks),
 )
-_BLOCKS = select(
-    col(VoteBlockRow.last),
-    col(VoteBlockRow.hash),
-    col(VoteBlockRow.names),
-    col(VoteBlockRow.votes),
-).order_by(col(VoteBlockRow.last))
+_LAST = col(VoteBlockRow.last)
+_BLOCKS = select(*columns_of(VoteBlockRow, "last", "hash", "names", "votes")).order_by(_LAST)
 _NEXT = _BLOCKS.where(col(VoteBlockRow.last) > bindparam("after")).limit(1)
-_NAMES = select(col(VoteBlockRow.last), col(VoteBlockRow.names)).order_by(col(VoteBlockRow.last))
+_NAMES = select(*columns_of(VoteBlockRow, "last", "names")).order_by(_LAST)
 _PERSONS = select(col(VoterRow.id), col(VoterRow.person)).where(col(VoterRow.person).is_not(None))
 _HASH = select(col(VoteRow.hash)).where(col(VoteRow.link) == bindparam("last"))
 _KEEP = postgresql.insert(VoteBlockRow).on_conflict_do_nothing()

@@ -37,6 +37,7 @@ from arena.store.tables import (
     TurnRow,
     VoteRow,
     VoterRow,
+    columns_of,
     select_votes,
 )
 from judge.budget import Price
@@ -250,13 +251,7 @@ BOUND = (
 """What a vote binds, by the names of an export's columns."""
 
 BOUND_BEFORE_THE_MARK = (
-    "voter_id",
-    "turn",
-    "attempt_a",
-    "attempt_b",
-    "outcome",
-    "key",
-    "order_shown",
+    *("voter_id", "turn", "attempt_a", "attempt_b", "outcome", "key", "order_shown"),
     "seconds_to_vote",
 )
 
@@ -361,13 +356,8 @@ BATCH = 500
 OF_BATTLE: tuple[Any, ...] = (
     col(BattleRow.public_id).label("battle_id"),
     *BOTH_MODELS,
-    *(
-        col(getattr(BattleRow, name))
-        for name in (
-            *("prompt_set", "prompt_id", "mode", "sampler", "sampler_version"),
-            *("pair_probability", "repicks", "pacing"),
-        )
-    ),
+    *columns_of(BattleRow, "prompt_set", "prompt_id", "mode", "sampler", "sampler_version"),
+    *columns_of(BattleRow, "pair_probability", "repicks", "pacing"),
 )
 """Columns of a battle that its vote binds, by their names in `arena.store.chain.BOUND`."""
 
@@ -377,7 +367,7 @@ def votes_after(*columns: Any) -> Select[*tuple[Any, ...]]:
     return (
         select_votes(
             *columns,
-            *(col(getattr(VoteRow, name)) for name in ("link", "hash", "broken")),
+            *columns_of(VoteRow, "link", "hash", "broken"),
             col(VoteRow.outcome).label("winner"),
             col(VoteRow.voter_id).label("voter"),
             col(VoterRow.kind).label("voter_kind"),
@@ -388,14 +378,11 @@ def votes_after(*columns: Any) -> Select[*tuple[Any, ...]]:
     )
 
 
-_OF_VOTE = (
-    *("id", "fingerprint_a", "fingerprint_b", "turn", "attempt_a", "attempt_b", "order_shown"),
-    *("seconds_to_vote", "key", "content", "previous_hash"),
-)
 _VOTES = votes_after(
     col(BattleRow.id).label("battle"),
     *OF_BATTLE,
-    *(col(getattr(VoteRow, name)) for name in _OF_VOTE),
+    *columns_of(VoteRow, "id", "fingerprint_a", "fingerprint_b", "turn", "attempt_a", "attempt_b"),
+    *columns_of(VoteRow, "order_shown", "seconds_to_vote", "key", "content", "previous_hash"),
 ).limit(BATCH)
 _EXPORTED = _VOTES.add_columns(
     col(VoteRow.transcript_hash).label("known"),
@@ -404,15 +391,9 @@ _EXPORTED = _VOTES.add_columns(
 _EXCLUSIONS: Select[*tuple[Any, ...]] = (
     select(
         col(VoteRow.link).label("vote"),
-        col(ExclusionRow.policy),
-        col(ExclusionRow.rule),
-        col(ExclusionRow.version),
-        col(ExclusionRow.reason),
+        *columns_of(ExclusionRow, "policy", "rule", "version", "reason"),
         col(ExclusionRow.created).label("ts"),
-        col(ExclusionRow.link),
-        col(ExclusionRow.content),
-        col(ExclusionRow.previous_hash),
-        col(ExclusionRow.hash),
+        *columns_of(ExclusionRow, "link", "content", "previous_hash", "hash"),
     )
     .join(VoteRow, col(VoteRow.id) == col(ExclusionRow.vote_id))
     .order_by(col(ExclusionRow.link))
@@ -425,55 +406,28 @@ OF_TOMBSTONE = ("links", "ts")
 TAKEN_OUT = "taken out"
 """Why a link is hashes alone that a deletion record names, as files have it."""
 _LINKS: Select[*tuple[Any, ...]] = select(
-    col(LinkRow.link),
-    col(LinkRow.kind),
-    col(LinkRow.reason),
-    col(LinkRow.bound),
-    col(LinkRow.content),
-    col(LinkRow.previous_hash),
-    col(LinkRow.hash),
+    *columns_of(LinkRow, "link", "kind", "reason", "bound", "content", "previous_hash", "hash")
 ).order_by(col(LinkRow.link))
 _IMPORTED = select(col(ChainRow.imported))
 
-MARK = select(
-    col(MarkRow.link), col(MarkRow.content), col(MarkRow.previous_hash), col(MarkRow.hash)
-)
+MARK = select(*columns_of(MarkRow, "link", "content", "previous_hash", "hash"))
 
 _OF_THESE: BindParameter[Any] = bindparam("battles", expanding=True)
 _TURNS: Select[*tuple[Any, ...]] = (
     select(
-        col(TurnRow.battle_id),
-        col(TurnRow.turn),
+        *columns_of(TurnRow, "battle_id", "turn", "nonce", "text_hash"),
         col(TurnRow.prompt).label("text"),
-        col(TurnRow.nonce),
-        col(TurnRow.text_hash),
     )
     .where(col(TurnRow.battle_id).in_(_OF_THESE))
     .order_by(col(TurnRow.turn))
 )
 FIGURES = (
-    "turn",
-    "side",
-    "attempt",
-    "model_id",
-    "status",
-    "error_class",
-    "finish_reason",
-    "first_token_s",
-    "duration_s",
-    "tokens_in",
-    "tokens_out",
-    "cost",
+    *("turn", "side", "attempt", "model_id", "status", "error_class", "finish_reason"),
+    *("first_token_s", "duration_s", "tokens_in", "tokens_out", "cost"),
 )
 """What a vote binds of each answer of its battle, besides the words."""
 _ANSWERS = (
-    select(
-        col(AnswerRow.battle_id),
-        *(col(getattr(AnswerRow, name)) for name in FIGURES),
-        col(AnswerRow.text),
-        col(AnswerRow.nonce),
-        col(AnswerRow.text_hash),
-    )
+    select(*columns_of(AnswerRow, "battle_id", *FIGURES, "text", "nonce", "text_hash"))
     .where(col(AnswerRow.battle_id).in_(_OF_THESE))
     .order_by(col(AnswerRow.turn), col(AnswerRow.attempt), col(AnswerRow.side))
 )

@@ -7,7 +7,7 @@ What is older than the settings keep it: words, and whole battles without a vote
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -48,6 +48,7 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
     VoteStyleRow,
+    columns_of,
 )
 from arena.store.voting import LEAST_ID
 
@@ -97,14 +98,10 @@ _DROP_REMARKS, _DROP_STYLES = (
     delete(row).where(col(row.vote_id).in_(_VOTED)) for row in (VoteRemarkRow, VoteStyleRow)
 )
 _OF_LINK = ("link", "content", "previous_hash", "hash")
-_VOTES: Any = select(*(col(getattr(VoteRow, name)) for name in _OF_LINK)).where(
-    col(VoteRow.battle_id).in_(_OF_THESE)
-)
+_VOTES: Any = select(*columns_of(VoteRow, *_OF_LINK)).where(col(VoteRow.battle_id).in_(_OF_THESE))
 _N_VOTES = select(func.count()).select_from(VoteRow).where(col(VoteRow.battle_id).in_(_OF_THESE))
 _ON_THESE = col(ExclusionRow.vote_id).in_(_VOTED)
-_EXCLUSIONS: Any = select(*(col(getattr(ExclusionRow, name)) for name in _OF_LINK)).where(
-    _ON_THESE
-)
+_EXCLUSIONS: Any = select(*columns_of(ExclusionRow, *_OF_LINK)).where(_ON_THESE)
 _DROP_EXCLUSIONS = delete(ExclusionRow).where(_ON_THESE)
 _DROP_VOTES = delete(VoteRow).where(col(VoteRow.battle_id).in_(_OF_THESE))
 _NO_VOTE = (
@@ -364,8 +361,7 @@ def clear_space(store: Store, by: str, now: datetime) -> None:
         If the database is in use for so long that it cannot be done; nothing is lost then.
     """
     store.clear_space()
-    with store.writing() as session:
-        note(session, by, CLEAR, "", {}, now)
+    store.write(note, by, CLEAR, "", {}, now)
 
 
 def is_to_clear(session: Session) -> bool:
@@ -495,15 +491,14 @@ def expire(store: Store, kind: Perishable, days: int, by: str, now: datetime) ->
     Replicas wait for one another: what one of them took is no longer there for the next.
     """
     before = now - timedelta(days=days)
-    due = _WHICH[kind]
     with store.reading() as session:
-        old = due(session, before)
+        old = _due(session, kind, before)
         judgements = quoting(session, _texts_of(session, old))
     if not old:
         return 0
     with store.writing() as session:
         alone(session.connection())
-        still = [battle for battle in due(session, before) if battle in set(old)]
+        still = [battle for battle in _due(session, kind, before) if battle in set(old)]
         gone = erase_words(session, still, judgements, now)
         if kind is Perishable.UNVOTED:
             _delete(session, still)
@@ -526,28 +521,14 @@ def gone(session: Session) -> dict[Perishable, tuple[int, datetime]]:
     return so_far
 
 
-def _words(session: Session, before: datetime) -> list[int]:
-    return _due(session, before, col(BattleRow.erased).is_(None))
-
-
-def _unvoted(session: Session, before: datetime) -> list[int]:
-    votes = select(col(VoteRow.battle_id))
-    later = select(col(BattleRow.continues)).where(col(BattleRow.continues).is_not(None))
+def _due(session: Session, kind: Perishable, before: datetime) -> list[int]:
     key = col(BattleRow.id)
-    return _due(session, before, key.not_in(votes), key.not_in(later))
-
-
-def _due(session: Session, before: datetime, *which: Any) -> list[int]:
-    query = select(col(BattleRow.id)).where(
-        col(BattleRow.created) < before, col(BattleRow.state).not_in(RUNNING), *which
-    )
-    return list(session.scalars(query.order_by(col(BattleRow.id)).limit(BATCH)))
-
-
-_WHICH: dict[Perishable, Callable[[Session, datetime], list[int]]] = {
-    Perishable.WORDS: _words,
-    Perishable.UNVOTED: _unvoted,
-}
+    which = [col(BattleRow.erased).is_(None)]
+    if kind is Perishable.UNVOTED:
+        later = select(col(BattleRow.continues)).where(col(BattleRow.continues).is_not(None))
+        which = [key.not_in(select(col(VoteRow.battle_id))), key.not_in(later)]
+    over = (col(BattleRow.created) < before, col(BattleRow.state).not_in(RUNNING))
+    return list(session.scalars(select(key).where(*over, *which).order_by(key).limit(BATCH)))
 
 
 def _delete(session: Session, battles: Collection[int]) -> None:

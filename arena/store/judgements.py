@@ -112,8 +112,7 @@ class StoredJournal:
 
     def learn(self, endpoint: str, name: str, sentence: str) -> None:
         """Keep what an endpoint has taught; it takes a moment, a few times in the life of one."""
-        with self._store.writing() as session:
-            studies.keep(session, endpoint, name, sentence, self._now())
+        self._store.write(studies.keep, endpoint, name, sentence, self._now())
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""
@@ -133,7 +132,7 @@ class StoredJournal:
 
     async def release(self, keys: Collection[Key]) -> None:
         """Give up claims on keys that got no reply."""
-        await asyncio.to_thread(self._release, keys)
+        await asyncio.to_thread(self._store.write, self._drop, keys)
 
     async def note(self, parser: str, readings: Mapping[Key, Reading | FailureClass]) -> None:
         """Store what this version of a parser read, in place of what it read before."""
@@ -174,19 +173,12 @@ class StoredJournal:
     def _claim(self, keys: Collection[Key]) -> frozenset[Key]:
         """Claim first and look for replies then: between the two, none can come any more."""
         with self._store.writing() as session:
-            ours = set(self._new(session, sorted(keys)))
+            claim = {"process": self._store.process, "created": self._now()}
+            claims = [{"hash": key, **claim} for key in sorted(keys)]
+            ours = {Key(key) for (key,) in session.connection().execute(TAKE, claims)}
             answered = {key for some in _parts(ours) for key in _answered(session, some)}
             self._drop(session, answered)
         return frozenset(ours - answered)
-
-    def _new(self, session: Session, keys: Sequence[Key]) -> Iterator[Key]:
-        claim = {"process": self._store.process, "created": self._now()}
-        taken = session.connection().execute(TAKE, [{"hash": key, **claim} for key in keys])
-        return (Key(key) for (key,) in taken)
-
-    def _release(self, keys: Collection[Key]) -> None:
-        with self._store.writing() as session:
-            self._drop(session, keys)
 
     def _drop(self, session: Session, keys: Collection[Key]) -> None:
         ours = delete(JudgementClaimRow).where(

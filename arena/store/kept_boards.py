@@ -30,6 +30,7 @@ from arena.store.tables import (
     BattleRow,
     ModelRow,
     StoredBoardRow,
+    Table,
     VoteRow,
     VoterRow,
 )
@@ -235,11 +236,15 @@ def status(
         .where(is_owned_by(viewer), *blind)
     )
     models = _models(session, col(AnswerRow.created) > since, col(AnswerRow.battle_id).not_in(own))
+    # those that have begun, by their answers, which have an index of times
+    first = (col(AnswerRow.turn) == 1, col(AnswerRow.created) > since)
+    begun = col(BattleRow.id).in_(select_rows(AnswerRow.battle_id).where(*first))
+    cast = (col(VoteRow.created) > since, col(VoteRow.outcome) != Choice.SKIP)
     return {
         "since": since,
-        "running": _count(session, col(BattleRow.state).in_(RUNNING)),
-        "battles": _count(session, _begun(since)),
-        "votes": _votes(session, since),
+        "running": _count(session, BattleRow, col(BattleRow.state).in_(RUNNING)),
+        "battles": _count(session, BattleRow, begun),
+        "votes": _count(session, VoteRow, *cast),
         "dollars": sum(model["dollars"] for model in models),
         "budget": budget,
         "models": models,
@@ -277,19 +282,8 @@ def _spenders(session: Session, since: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def _count(session: Session, which: ColumnElement[bool]) -> int:
-    return session.exec(select_rows(func.count()).select_from(BattleRow).where(which)).one()
-
-
-def _begun(since: datetime) -> ColumnElement[bool]:
-    """Say, in a query, which battles have begun: answers have an index of times, these none."""
-    first = (col(AnswerRow.turn) == 1, col(AnswerRow.created) > since)
-    return col(BattleRow.id).in_(select_rows(AnswerRow.battle_id).where(*first))
-
-
-def _votes(session: Session, since: datetime) -> int:
-    cast = (col(VoteRow.created) > since, col(VoteRow.outcome) != Choice.SKIP)
-    return session.exec(select_rows(func.count()).select_from(VoteRow).where(*cast)).one()
+def _count(session: Session, row: type[Table], *which: ColumnElement[bool]) -> int:
+    return session.exec(select_rows(func.count()).select_from(row).where(*which)).one()
 
 
 def _models(session: Session, *which: ColumnElement[bool]) -> list[dict[str, Any]]:

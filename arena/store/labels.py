@@ -20,6 +20,7 @@ from arena.store.tables import (
     PromptLabelRow,
     TurnRow,
     VoteRow,
+    columns_of,
     is_counted,
     select_votes,
 )
@@ -254,11 +255,8 @@ def _lacking(tagger: Tagger) -> Select[*tuple[Any, ...]]:
     labelled = exists().where(col(PromptLabelRow.turn_id) == col(TurnRow.id), is_by(tagger))
     return (
         select(
-            col(TurnRow.id),
-            col(TurnRow.battle_id),
-            col(TurnRow.turn),
-            col(VoteRow.attempt_a),
-            col(VoteRow.attempt_b),
+            *columns_of(TurnRow, "id", "battle_id", "turn"),
+            *columns_of(VoteRow, "attempt_a", "attempt_b"),
         )
         .join(VoteRow, voted_on())
         .where(col(TurnRow.id) > bindparam("after"), col(TurnRow.nonce).is_not(None), ~labelled)
@@ -278,11 +276,8 @@ def _prompts(session: Session, battles: Collection[int]) -> dict[int, list[tuple
 
 def _answers(session: Session, battles: Collection[int]) -> dict[tuple[int, int, str, int], str]:
     """Give how answers begin, by battle, turn, side and attempt."""
-    query = select(
-        col(AnswerRow.battle_id),
-        col(AnswerRow.turn),
-        col(AnswerRow.side),
-        col(AnswerRow.attempt),
+    query: Select[*tuple[Any, ...]] = select(
+        *columns_of(AnswerRow, "battle_id", "turn", "side", "attempt"),
         func.substr(col(AnswerRow.text), 1, BEGINNING),
     ).where(col(AnswerRow.battle_id).in_(battles))
     return {(b, t, s, n): text for b, t, s, n, text in session.connection().execute(query)}

@@ -26,7 +26,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.board_view import Board, ModelRecord, ReleasedTopics
 from arena.domain.model import BESIDE, OWNER, Kind, Model, is_gold
-from arena.domain.vote import EVER, Choice, Days, Policy, Tagger, VoterKind
+from arena.domain.vote import EVER, Choice, Days, Policy, Tagger, VoterKind, attributes
 from arena.store import chain, labels, tables, voting
 from arena.store.chain import BATCH, OF_BATTLE, AnyRow, LinkKind, LoggedLink, Took
 from arena.store.engine import alone
@@ -46,6 +46,7 @@ from arena.store.tables import (
     TurnRow,
     VoteRow,
     VoterRow,
+    columns_of,
     fingerprint,
     is_over,
 )
@@ -177,17 +178,7 @@ def models(
     if VoterKind.APPLICATION in kinds:
         met.append(beside & ~col(ModelRow.id).startswith(OWNER))
     return [
-        ModelRecord(
-            id=row.id,
-            name=row.name,
-            organisation=row.organisation,
-            kind=Kind(row.kind),
-            battles=0,
-            failed=0,
-            abandoned=0,
-            price_per_1000=None,
-            median_s=None,
-        )
+        ModelRecord(id=row.id, name=row.name, organisation=row.organisation, kind=Kind(row.kind))
         for row in session.exec(select(ModelRow).where(or_(*met)).order_by(col(ModelRow.id)))
     ]
 
@@ -354,12 +345,8 @@ def figures(session: Session, tagger: Tagger, *, after: int = 0) -> dict[str, Fi
         .join(PromptLabelRow, refusal, isouter=True)
         .where(col(VoteRow.link) > after)
     )
-    return {
-        battle: Figures(cost_a, cost_b, seconds_a, seconds_b, *_refused(label))
-        for battle, cost_a, cost_b, seconds_a, seconds_b, label in session.connection().execute(
-            query
-        )
-    }
+    rows = session.connection().execute(query)
+    return {battle: Figures._make((*taken, *_refused(label))) for battle, *taken, label in rows}
 
 
 def _refused(label: str | None) -> tuple[float | None, float | None]:
@@ -544,11 +531,7 @@ def register(
 
 def _add(session: Session, model: Model, known: str, now: datetime) -> None:
     row = ModelRow(
-        id=model.id,
-        name=model.name,
-        organisation=model.organisation,
-        kind=model.kind,
-        licence=model.licence,
+        **attributes(model, "id", "name", "organisation", "kind", "licence"),
         fingerprint=known,
         created=now,
     )
@@ -571,16 +554,13 @@ _BATTLES: Select[*tuple[Any, ...]] = (
     core_select(
         col(BattleRow.id),
         *OF_BATTLE,
-        *(col(getattr(BattleRow, name)) for name in ("state", "created")),
+        *columns_of(BattleRow, "state", "created"),
         tables.OWNER.label("voter"),
         col(VoterRow.kind).label("voter_kind"),
         col(VoteRow.id).label("vote"),
         col(VoteRow.outcome).label("winner"),
         col(VoteRow.created).label("ts"),
-        *(
-            col(getattr(VoteRow, name))
-            for name in ("turn", "attempt_a", "attempt_b", "seconds_to_vote", "broken")
-        ),
+        *columns_of(VoteRow, "turn", "attempt_a", "attempt_b", "seconds_to_vote", "broken"),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id), isouter=True)
@@ -589,17 +569,13 @@ _BATTLES: Select[*tuple[Any, ...]] = (
     .limit(BATCH)
 )
 _TURNS: Select[*tuple[Any, ...]] = core_select(
-    *(col(getattr(TurnRow, name)) for name in ("battle_id", "turn", "prompt", "nonce"))
+    *columns_of(TurnRow, "battle_id", "turn", "prompt", "nonce")
 ).order_by(col(TurnRow.battle_id), col(TurnRow.turn))
 _ANSWERS: Select[*tuple[Any, ...]] = core_select(
-    *(
-        col(getattr(AnswerRow, name))
-        for name in (
-            *("battle_id", "turn", "side", "attempt", "model_id", "status", "error_class"),
-            *("finish_reason", "first_token_s", "duration_s", "tokens_in", "tokens_out"),
-            *("price_input", "price_output", "cost", "created", "text", "nonce"),
-        )
-    )
+    *columns_of(AnswerRow, "battle_id", "turn", "side", "attempt", "model_id", "status"),
+    *columns_of(AnswerRow, "error_class", "finish_reason", "first_token_s", "duration_s"),
+    *columns_of(AnswerRow, "tokens_in", "tokens_out", "price_input", "price_output", "cost"),
+    *columns_of(AnswerRow, "created", "text", "nonce"),
 ).order_by(col(AnswerRow.battle_id), col(AnswerRow.turn), col(AnswerRow.attempt), "side")
 
 

@@ -18,6 +18,7 @@ from arena.domain.model import (
     Source,
     VersionAnswer,
 )
+from arena.domain.vote import attributes
 from arena.errors import (
     BadComparisonError,
     LimitError,
@@ -374,13 +375,8 @@ def _named(session: Session, name: str) -> SourceRow | None:
 def _source(row: SourceRow) -> Source:
     assert row.id is not None, "the row was not written"
     return Source(
-        id=row.id,
-        name=row.name,
         origins=tuple(row.origins),
-        per_hour=row.per_hour,
-        share=row.share,
-        created=row.created,
-        revoked=row.revoked,
-        salt=row.salt,
-        paused=row.paused,
+        **attributes(
+            row, "id", "name", "per_hour", "share", "created", "revoked", "salt", "paused"
+        ),
     )

@@ -16,7 +16,7 @@ from sqlmodel import Session, col
 from arena.store import log
 from arena.store.chain import AnyRow
 from arena.store.store import Store
-from arena.store.tables import AnswerRow, BattleRow, VoteRow, VoteStyleRow, is_voted_on
+from arena.store.tables import AnswerRow, BattleRow, VoteRow, VoteStyleRow, columns_of, is_voted_on
 from judge.tables.annotations import STYLES, style_of
 from rating.outcome import of_sides
 from rating.typing import Floats, Ints
@@ -31,9 +31,8 @@ COLUMNS = tuple(of_sides(name)[side] for side in (0, 1) for name in STYLES)
 
 _IS_COUNTED = exists().where(col(VoteStyleRow.vote_id) == col(VoteRow.id))
 _HAS_TEXT = exists().where(is_voted_on(AnswerRow, "a"), col(AnswerRow.nonce).is_not(None))
-_OF_VOTE = ("id", "link", "battle_id", "turn", "attempt_a", "attempt_b")
 _LACKING: Any = (
-    select(*(col(getattr(VoteRow, name)) for name in _OF_VOTE))
+    select(*columns_of(VoteRow, "id", "link", "battle_id", "turn", "attempt_a", "attempt_b"))
     .where(col(VoteRow.link) > bindparam("after"), ~_IS_COUNTED, _HAS_TEXT)
     .order_by(col(VoteRow.link))
     .limit(BATCH)
@@ -45,9 +44,8 @@ _LOCKED: Any = (
     .order_by(col(BattleRow.id))
     .with_for_update(of=BattleRow)
 )
-_OF_ANSWER = ("battle_id", "turn", "side", "attempt", "text", "nonce")
 _ANSWERS: Any = (
-    select(*(col(getattr(AnswerRow, name)) for name in _OF_ANSWER))
+    select(*columns_of(AnswerRow, "battle_id", "turn", "side", "attempt", "text", "nonce"))
     .where(col(AnswerRow.battle_id).in_(bindparam("battles", expanding=True)))
     .order_by(col(AnswerRow.attempt))
 )
@@ -68,8 +66,7 @@ def count(store: Store, after: int) -> Iterator[int]:
     """
     after = max(after, store.read(log.newest, MOST))
     while votes := store.read(_lacking, after):
-        with store.writing() as session:
-            _count(session, votes)
+        store.write(_count, votes)
         after = votes[-1].link
         yield after
 

@@ -217,7 +217,9 @@ def verify(
         alone = _alone(connection)
         if end.imported:
             return replace(alone, problem=_on_import(end.imported, alone))
-        heads = _heads_of_leaderboards(connection)
+        runs = select(col(RatingRunRow.head), func.min(col(RatingRunRow.created)))
+        of_boards = connection.execute(runs.group_by(col(RatingRunRow.head))).all()
+        heads = {head: created for head, created in of_boards if head}
 
         def seen(link: Link) -> None:
             heads.pop(link.hash, None)
@@ -405,12 +407,6 @@ def _what_is_outside(connection: Connection, links: int) -> str | None:
     return None
 
 
-def _heads_of_leaderboards(connection: Connection) -> dict[str, datetime]:
-    runs = select(col(RatingRunRow.head), func.min(col(RatingRunRow.created)))
-    rows = connection.execute(runs.group_by(col(RatingRunRow.head))).all()
-    return {head: created for head, created in rows if head}
-
-
 def _links(connection: Connection, counts: blocks.Check) -> Iterator[Link]:
     mark = connection.execute(chain.MARK).one_or_none()
     before = mark.link if mark else 0
@@ -494,12 +490,7 @@ TABLES = [table for table in Table.metadata.sorted_tables if table.name not in D
 """Each after those that it refers to; what can be made again is left where it is."""
 
 FIRST_START = {
-    "model",
-    "model_event",
-    "prompt_secret",
-    "roster_entry",
-    "roster_version",
-    "vote_chain",
+    *("model", "model_event", "prompt_secret", "roster_entry", "roster_version", "vote_chain")
 }
 """Tables that a first start fills, before anybody played: a restore writes over them."""
 

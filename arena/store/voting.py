@@ -65,6 +65,7 @@ from arena.store.tables import (
     VoteRemarkRow,
     VoteRow,
     VoterRow,
+    columns_of,
     is_newest,
     is_standing,
 )
@@ -89,9 +90,9 @@ _ON: Any = (
     .where(col(BattleRow.public_id) == bindparam("public_id"))
     .with_for_update(of=BattleRow)
 )
-_BESIDE = select(
-    *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated", "vote_id"))
-).where(col(VoteRemarkRow.vote_id).in_(bindparam("votes", expanding=True)))
+_BESIDE = select(*columns_of(VoteRemarkRow, *REMARKED, "updated", "vote_id")).where(
+    col(VoteRemarkRow.vote_id).in_(bindparam("votes", expanding=True))
+)
 _ADD = insert(VoteRemarkRow)
 _CHANGE = update(VoteRemarkRow).where(col(VoteRemarkRow.vote_id) == bindparam("vote"))
 
@@ -144,10 +145,7 @@ def of_votes(session: Session, votes: Collection[int]) -> dict[int, Any]:
 def of_battles(session: Session) -> dict[str, dict[str, Any]]:
     """Give what was remarked beside all votes, by public battle id, as an export has it."""
     query = (
-        select(
-            col(BattleRow.public_id),
-            *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated")),
-        )
+        select(col(BattleRow.public_id), *columns_of(VoteRemarkRow, *REMARKED, "updated"))
         .join(VoteRow, col(VoteRow.id) == col(VoteRemarkRow.vote_id))
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .where(col(VoteRemarkRow.updated).is_not(None))
@@ -190,15 +188,8 @@ def _before_reveal(there: Any, remarks: Remarks) -> bool:
 
 
 def _values(remarks: Remarks, now: datetime | None) -> dict[str, Any]:
-    return {
-        "reasons_a": list(remarks.reasons_a),
-        "reasons_b": list(remarks.reasons_b),
-        "comment": remarks.comment,
-        "confidence": remarks.confidence,
-        "intent": remarks.intent,
-        "before_reveal": remarks.before_reveal,
-        "updated": now,
-    }
+    reasons = {"reasons_a": list(remarks.reasons_a), "reasons_b": list(remarks.reasons_b)}
+    return asdict(remarks) | reasons | {"updated": now}
 
 
 def _of_model(column: Any, model: Any) -> Any:
@@ -209,11 +200,7 @@ def _of_model(column: Any, model: Any) -> Any:
 
 _BATTLE = (
     select(
-        col(BattleRow.id),
-        col(BattleRow.owner),
-        col(BattleRow.state),
-        col(BattleRow.ready),
-        col(BattleRow.erased),
+        *columns_of(BattleRow, "id", "owner", "state", "ready", "erased"),
         LAST_ASKED.label("asked"),
         *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
@@ -276,7 +263,9 @@ def cast(session: Session, ballot: Ballot) -> tuple[Receipt, bool]:
             )
     else:
         withheld = connection.execute(_WAITS, {"vote": vote.id}).first() is not None
-    reveal, gold = _reveal(battle, transcript), is_gold(battle.prompt_set)
+    a, b = (transcript.last[side] for side in Side)
+    reveal = Reveal(_revealed(battle.name_a, a), _revealed(battle.name_b, b))
+    gold = is_gold(battle.prompt_set)
     return Receipt.of(ballot.choice, reveal, gold=gold, withheld=withheld), vote is None
 
 
@@ -322,11 +311,6 @@ def _require_ready(battle: chain.AnyRow, asked_since: datetime | None) -> None:
     if battle.state != BattleState.READY or battle.ready is None:
         msg = Sentence("Both answers must be complete before you can vote on this battle.")
         raise NotReadyError(msg)
-
-
-def _reveal(battle: chain.AnyRow, transcript: chain.Transcript) -> Reveal:
-    a, b = (transcript.last[side] for side in Side)
-    return Reveal(_revealed(battle.name_a, a), _revealed(battle.name_b, b))
 
 
 def _revealed(name: str, last: chain.AnyRow) -> RevealedModel:
@@ -400,7 +384,7 @@ class _VotedAnswer(NamedTuple):
     text: str
 
 
-def whole_id(session: Session, target: str) -> str:
+def _whole_id(session: Session, target: str) -> str:
     """Give the id of the one voter whose id begins so; a whole id, or another, as it is."""
     ids = (col(VoterRow.id), col(VoterRow.person))
     begins = or_(*(one.startswith(target, autoescape=True) for one in ids))
@@ -417,7 +401,7 @@ def meant(session: Session, target: str) -> tuple[str, list[str], list[str]]:
     A name that one user alone has stands for their id; they are not looked for where an id has
     votes.
     """
-    whole = whole_id(session, target)
+    whole = _whole_id(session, target)
     battles = _battles_meant(session, whole)
     if battles:
         return whole, battles, []
@@ -526,10 +510,7 @@ def answers(session: Session) -> Iterator[_VotedAnswer]:
     """Give the answers of battles up to the turn that was voted on, in the order of the votes."""
     query = (
         select(
-            col(BattleRow.id),
-            col(BattleRow.public_id),
-            col(AnswerRow.model_id),
-            col(AnswerRow.text),
+            *columns_of(BattleRow, "id", "public_id"), *columns_of(AnswerRow, "model_id", "text")
         )
         .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
         .join(AnswerRow, col(AnswerRow.battle_id) == col(BattleRow.id))
@@ -538,7 +519,7 @@ def answers(session: Session) -> Iterator[_VotedAnswer]:
         .order_by(col(VoteRow.link), col(AnswerRow.id))
     )
     for row in session.connection().execute(query.execution_options(yield_per=500)):
-        yield _VotedAnswer(row.id, row.public_id, row.model_id, row.text)
+        yield _VotedAnswer(*row)
 
 
 def flagged_battles(session: Session, rule: str, version: str) -> set[int]:
