@@ -22,15 +22,7 @@ from arena.endpoints.local import SCHEME
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import RoomError, SettingsError, StoreError
 from arena.guard.access import People, Trust
-from arena.guard.limits import (
-    RUNNING,
-    STREAMS,
-    Addresses,
-    Identity,
-    Limits,
-    Places,
-    Raters,
-)
+from arena.guard.limits import RUNNING, STREAMS, Addresses, Identity, Limits, Places, Raters
 from arena.logs import Metrics, Telemetry, log_notice
 from arena.play import upkeep
 from arena.play.battles import Battles, Field

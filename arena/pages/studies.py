@@ -46,15 +46,7 @@ from arena.errors import (
     UnknownStudyError,
 )
 from arena.guard.access import FIRST_CONTACT, PERSONAL, RESEARCHERS
-from arena.pages.rendering import (
-    ANYBODY,
-    ARENA_NAME,
-    READ,
-    Visit,
-    filled,
-    missing_page,
-    visit_to,
-)
+from arena.pages.rendering import ANYBODY, ARENA_NAME, READ, Visit, filled, missing_page, visit_to
 from arena.parts import Parts
 from arena.store import studies
 from judge.render.pages import as_file

@@ -37,15 +37,7 @@ from arena.errors import (
 from arena.guard.access import token_hash
 from arena.play.live import stored_snapshot
 from arena.play.matchmaking import INTERRUPTED
-from arena.store import (
-    blocks,
-    erasing,
-    kept_boards,
-    labels,
-    roster,
-    sources,
-    voting,
-)
+from arena.store import blocks, erasing, kept_boards, labels, roster, sources, voting
 from arena.store.battles import written_battle
 from arena.store.chain import Ballot, NewBattle, StoredBattle
 from arena.store.engine import PATIENCE, PULSE_S

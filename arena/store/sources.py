@@ -10,14 +10,7 @@ from sqlalchemy import insert
 from sqlmodel import Session, col, func, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
-from arena.domain.model import (
-    BESIDE,
-    MOST_ORIGINS,
-    MOST_VERSIONS,
-    Model,
-    Source,
-    VersionAnswer,
-)
+from arena.domain.model import BESIDE, MOST_ORIGINS, MOST_VERSIONS, Model, Source, VersionAnswer
 from arena.domain.vote import attributes
 from arena.errors import (
     BadComparisonError,
