@@ -333,11 +333,10 @@ def _keep_lesson(store: Store, endpoint: str, name: str, sentence: str) -> None:
 def _check_weights(settings: Settings, roster: Roster) -> None:
     drawable = sum(model.weight > 0 for model in roster)
     if settings.sampler is Sampler.WEIGHTED and drawable < 2:
-        msg = (
+        raise SettingsError(
             f"ARENA_SAMPLER=weighted needs two models of weight above 0, and the roster has "
             f"{drawable}. Raise a weight, or draw with ARENA_SAMPLER=uniform."
         )
-        raise SettingsError(msg)
 
 
 def _race(settings: Settings, store: Store, roster: Roster) -> RaceWatch | None:
@@ -377,11 +376,10 @@ def _gold(settings: Settings, store: Store) -> GoldPairs:
         if len(pair.prompt) <= most and max(map(len, pair.responses)) <= longest
     ]
     if not fit:
-        msg = (
+        raise SettingsError(
             f"ARENA_GOLD={str(settings.gold)!r}: every pair is longer than a prompt or an answer "
             "may be here (ARENA_MAX_PROMPT_CHARS, ARENA_MAX_ANSWER_CHARS)."
         )
-        raise SettingsError(msg)
     left_out["longer than allowed"] = len(pairs) - len(fit)
     for reason, n in left_out.items():
         if n:

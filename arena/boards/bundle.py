@@ -306,28 +306,25 @@ def _require_free(folder: Path, votes_to: Path | None) -> None:
         msg = f"Cannot publish into {str(folder)!r}: it is no folder. Name one that is not there."
         raise DataError(msg)
     if folder.exists() and any(folder.iterdir()):
-        msg = (
+        raise DataError(
             f"Cannot publish into {str(folder)!r}: it is not empty. Name a folder that is not "
             "there, or is empty; what is in this one stays as it is."
         )
-        raise DataError(msg)
     if votes_to is not None and (votes_to.suffix != ".parquet" or votes_to.exists()):
-        msg = (
+        raise DataError(
             f"Cannot write the votes to {str(votes_to)!r}: name a file that ends in .parquet "
             "and is not there yet."
         )
-        raise DataError(msg)
 
 
 def _require_whole(card: EvaluationCard, board: Board) -> None:
     if card.missing:
         why = f" {board.reason}" if board.reason else ""
-        msg = (
+        raise DataError(
             f"Nothing was published: the card lacks {', '.join(card.missing)}.{why} A person "
             "writes statements into card.toml (--card, ARENA_CARD); the sections inputs, calls, "
             "outputs and interpretation fill themselves with the votes."
         )
-        raise DataError(msg)
 
 
 def _require_right(what: str, problem: str | None = None) -> None:
@@ -545,11 +542,10 @@ class _Check:
             msg = f"Cannot verify {str(self.folder)!r}: {error.strerror}. Name a folder."
             raise DataError(msg) from error
         if MANIFEST not in {name for name, _ in files}:
-            msg = (
+            raise DataError(
                 f"Cannot verify {str(self.folder)!r}: it has no {MANIFEST}. Give a folder as "
                 "`arena publish` wrote it."
             )
-            raise DataError(msg)
         extra = sorted(name for name, _ in files if name not in (*FILES, MANIFEST))
         for name in extra[:MOST_ENTRIES]:
             self.wrong(f"{_quoted(name)} is in the folder, and no bundle has such a file.")

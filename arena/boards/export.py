@@ -401,11 +401,10 @@ def export_battles(
     """
     as_theirs = LAYOUTS[layout]
     if as_theirs.lacks and path.suffix and path.suffix not in as_theirs.endings:
-        msg = (
+        raise DataError(
             f"Cannot write {str(path)!r} in the layout {layout!r}, whose columns are lists of "
             f"messages: name a file that ends in {' or '.join(as_theirs.endings)}."
         )
-        raise DataError(msg)
     written = Written(scrubbed=None if whole else Counter(), lacks=as_theirs.lacks)
     texts = _Scrubber(written.scrubbed)
 

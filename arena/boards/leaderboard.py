@@ -157,27 +157,24 @@ def _read(file: Path) -> Judged:
     content = parsed(read_text(file, SettingsError), named, SettingsError)
     match content:
         case {"model": model, "judge_only": {"lower": None}}:
-            msg = (
+            raise SettingsError(
                 f"{named} rates {str(model)[:80]!r} without an interval; the leaderboard shows "
                 "none without: remove the file, or see its warnings for what is missing."
             )
-            raise SettingsError(msg)
     try:
         one = Judged.model_validate(content)
     except ValidationError as error:
         wrong = error.errors()[0]
         at = ".".join(map(str, wrong["loc"])) or "its content"
-        msg = (
+        raise SettingsError(
             f"{named} is not what arena cold-start --format json writes: {at}: "
             f"{wrong['msg']}, got {str(wrong['input'])[:80]!r}."
-        )
-        raise SettingsError(msg) from error
+        ) from error
     if one.level != OPTIONS.level:
-        msg = (
+        raise SettingsError(
             f"{named} has intervals of {100 * one.level:g} %, and the leaderboard those of "
             f"{100 * OPTIONS.level:g} %: run arena cold-start with --level {OPTIONS.level:g}."
         )
-        raise SettingsError(msg)
     return one
 
 

@@ -583,10 +583,9 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
             baseline = baseline_of(name, chosen.baseline, items, [*known, *chosen.models])
         known[baseline] = baseline_answers(baseline, items) | known.get(baseline, {})
     elif chosen.baseline is not None:
-        msg = (
+        raise DataError(
             f"--baseline {chosen.baseline!r} is for methods of pairs; {method} marks single ones."
         )
-        raise DataError(msg)
     models = tuple(one for one in chosen.models if one != baseline)
     if not models:
         msg = f"{baseline!r} is the baseline, and no other model is named with --models."
@@ -645,17 +644,15 @@ def _control(
     if chosen.difficulties is None and chosen.regularisation is None:
         return None, None
     if method is None or method.score != "alpaca_eval":
-        msg = (
+        raise DataError(
             "--difficulties and --regularisation are for the length control of alpaca_eval, not "
             f"for {method and method.name!r}."
         )
-        raise DataError(msg)
     if chosen.difficulties is None:
-        msg = (
+        raise DataError(
             f"--regularisation {str(chosen.regularisation)!r} needs the difficulties of "
             "AlpacaEval's instructions: give them with --difficulties."
         )
-        raise DataError(msg)
     gamed = chosen.regularisation
     block = None if gamed is None else read_regularisation(gamed)
     return of_items(read_difficulties(chosen.difficulties), block, items)
@@ -667,11 +664,10 @@ def _require_turns(name: str, method: "FileMethod | None", items: "Sequence[Item
         return
     several = next((item for item in items if item.further), None)
     if several is not None:
-        msg = (
+        raise DataError(
             f"The item {several.id!r} has {len(several.further) + 1} turns, and {name} shows one: "
             "choose a method with turns_a, such as mt_bench."
         )
-        raise DataError(msg)
 
 
 def _show_estimate(

@@ -95,11 +95,10 @@ async def _write(work: Work, folder: Path) -> tuple[list[str], int]:
     assert terms is not None
     kind, n = format_of(model), 0
     if kind == "anthropic" and work.method.description.parameters.top_logprobs is not None:
-        msg = (
+        raise DataError(
             f"{model.id!r} takes batches in Anthropic's format, which has no log-probabilities, "
             f"and {work.method.name} needs them: choose a method that parses text."
         )
-        raise DataError(msg)
     files = _Requests(folder, LIMITS[kind], as_list=kind == "anthropic")
     try:
         async for call in each_due(work.cases, work.method, work.journal, work.options):

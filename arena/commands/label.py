@@ -136,17 +136,15 @@ def label(
 
     if "://" in source:
         if to is not None or columns:
-            msg = (
+            raise SettingsError(
                 "The labels of a database stay in it, with known columns: omit --to and --column, "
                 "and export the votes with arena export votes."
             )
-            raise SettingsError(msg)
         if options.database is not None:
-            msg = (
+            raise SettingsError(
                 f"--database {options.database!r}: replies for a labelled database are stored in "
                 "it. Omit the option."
             )
-            raise SettingsError(msg)
     if options.judge is not None:
         _by_model(source, to, columns, options, form, dry_run=dry_run)
         return
@@ -431,10 +429,9 @@ def _around_cutoffs(
             votes, named = Files((source,)), dict(columns)
             texts, known = timed_prompts(votes, named.get("prompt"), named.get("time"))
             if known is None:
-                msg = (
+                raise SettingsError(
                     f"There is no column of times in {source!r}: name it with --column time=NAME."
                 )
-                raise SettingsError(msg)
             seconds = known
         first = first_written(duplicates(texts, advance), seconds)
     with working("Rating") as advance:
@@ -655,11 +652,10 @@ def _stored(url: str) -> "Release":
     with reading_existing(url) as session:
         stored = newest(session, private=True)
     if stored is None:
-        msg = (
+        raise SettingsError(
             f"{url} has no release of private topics: an arena with ARENA_SHOW_BATTLES=false "
             "makes one a week, once 50 people have asked 500 prompts."
         )
-        raise SettingsError(msg)
     return stored.release
 
 

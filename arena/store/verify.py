@@ -583,11 +583,10 @@ def _empty(write: Connection) -> None:
     """Make room for rows from elsewhere; raises `StoreError` if there are battles."""
     for table in TABLES:
         if table.name not in FIRST_START and (rows := _count(write, table)):
-            msg = (
+            raise StoreError(
                 f"The database {shown(write.engine)} is in use: it holds {rows:,} already in the "
                 f"table {table.name!r}. Restore into a new database."
             )
-            raise StoreError(msg)
     for table in reversed(Table.metadata.sorted_tables):
         write.execute(delete(table))
 
@@ -639,11 +638,10 @@ def _require_file(source: Engine) -> None:
 
 def _require_newest(read: Connection) -> None:
     if (current := revision(read)) != newest():
-        msg = (
+        raise SchemaError(
             f"The database {shown(read.engine)} has schema {current!r}, and this version backs up "
             f"schema {newest()!r} only: use the version that serves it."
         )
-        raise SchemaError(msg)
 
 
 def _require_backup(copy: Engine, file: Path) -> None:

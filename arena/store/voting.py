@@ -298,8 +298,7 @@ def exclude(
 
 def _require_ready(battle: chain.AnyRow, asked_since: datetime | None) -> None:
     if battle.mode != Mode.ANONYMOUS:
-        msg = Sentence("This battle goes on after its vote. It is not counted.")
-        raise NotReadyError(msg)
+        raise NotReadyError(Sentence("This battle goes on after its vote. It is not counted."))
     if battle.erased is not None:
         raise NotReadyError(ERASED)
     if asked_since is not None:
