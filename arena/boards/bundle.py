@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -194,8 +194,7 @@ Page = Callable[[PublishedBoard, EvaluationCard, bool], str]
 """Writes ``index.html`` of a board and its card; the truth value is whether votes are withheld."""
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     """What was written.
 
     Attributes
@@ -494,8 +493,7 @@ def check_bundle(folder: Path, page: Page, noted: str = "") -> Checked:
     return check.done
 
 
-@dataclass(frozen=True, slots=True)
-class _Claims:
+class _Claims(NamedTuple):
     """What a bundle says of its votes: all that can be compared with them."""
 
     manifest: Manifest

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from arena.domain.battle import Side
 from arena.domain.model import is_gold
@@ -346,8 +346,7 @@ class _Scrubber:
         return taken
 
 
-@dataclass(frozen=True, slots=True)
-class _ExportLayout:
+class _ExportLayout(NamedTuple):
     """The columns of battles, as we or another tool have them.
 
     Attributes

@@ -191,7 +191,16 @@ def _with_newcomers(board: Board, judged: Sequence[Judged], fitted: Fitted) -> B
     rows = [row for row in board.rows if row.model not in about]
     ratings = {row.model: row.rating for row in rows}
     newcomers = [
-        _newcomer(few[model], one, shift)
+        NewModel(
+            **attributes(few[model], "model", "name", "organisation", "stage", "votes"),
+            until=RANKED_FROM,
+            rating=one.judge_only.value + shift,
+            lower=one.judge_only.lower + shift,
+            upper=one.judge_only.upper + shift,
+            judge=one.judge,
+            calibrated_on=one.calibrated_on,
+            warnings=tuple(one.warnings),
+        )
         for model, one in about.items()
         if (shift := one.shift(ratings)) is not None
     ]
@@ -205,19 +214,6 @@ def _with_newcomers(board: Board, judged: Sequence[Judged], fitted: Fitted) -> B
         holds=tuple(one for one in board.holds if not {one.above, one.below} & gone),
         among=tuple(one for one in board.among if one.model not in gone),
         newcomers=tuple(sorted(newcomers, key=lambda one: (-one.rating, one.model))),
-    )
-
-
-def _newcomer(entry: BoardRow | Waiting, judged: Judged, shift: float) -> NewModel:
-    return NewModel(
-        **attributes(entry, "model", "name", "organisation", "stage", "votes"),
-        until=RANKED_FROM,
-        rating=judged.judge_only.value + shift,
-        lower=judged.judge_only.lower + shift,
-        upper=judged.judge_only.upper + shift,
-        judge=judged.judge,
-        calibrated_on=judged.calibrated_on,
-        warnings=tuple(judged.warnings),
     )
 
 

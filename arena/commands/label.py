@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
     from judge.budget import Estimate
     from judge.case import Case, CaseId
-    from judge.grammar import Reading
     from judge.labels.material import Release, ShownTopic
     from judge.labels.safety import Rate
     from judge.labels.taggers import Label
@@ -77,17 +76,6 @@ def _cases(prompts: Sequence[Sequence[str]]) -> "list[Case]":
     from judge.labels.files import case_of
 
     return [case_of(texts) for texts in prompts]
-
-
-def _labelled(prompts: Sequence[Sequence[str]], readings: "Mapping[CaseId, Reading]") -> "Labels":
-    from judge.grammar import Tags
-    from judge.labels.files import case_of, labels_of
-
-    given: Labels = []
-    for texts in prompts:
-        tags = readings.get(case_of(texts).id)
-        given.append(labels_of(tags, texts) if isinstance(tags, Tags) else None)
-    return given
 
 
 Roles = Sequence[tuple[str, str]]
@@ -171,9 +159,10 @@ def _by_model(
     from arena.store.labels import counts as counted
     from arena.store.store import Store
     from judge.calls import forecast
+    from judge.grammar import Tags
     from judge.labels.accuracy import shares
     from judge.labels.files import TAGGED_FACETS as FACETS
-    from judge.labels.files import Tagging, label_file, prompts_of
+    from judge.labels.files import Tagging, case_of, label_file, labels_of, prompts_of
 
     is_database = "://" in source
     if is_database:
@@ -200,7 +189,11 @@ def _by_model(
             run, _ = asked_of(store, model, _cases(prompts), Tagging(), options, budgets)
             runs.append(run)
             readings = {row.case_id: row.reading for row in run.judged if row.reading is not None}
-            return _labelled(prompts, readings)
+            given: Labels = []
+            for texts in prompts:
+                tags = readings.get(case_of(texts).id)
+                given.append(labels_of(tags, texts) if isinstance(tags, Tags) else None)
+            return given
 
         def values(prompts: Sequence[Sequence[str]]) -> Iterator[tuple[str | None, ...]]:
             for given in labels(prompts):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.model import LISTED_AFTER, Kind, Stage
@@ -669,8 +669,7 @@ class PastBattle:
     cut_b: Cut | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShownModel:
+class ShownModel(NamedTuple):
     """A model as its card has it; ``since`` is when the arena first knew of it."""
 
     id: str
@@ -681,8 +680,7 @@ class ShownModel:
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTurn:
+class ShownTurn(NamedTuple):
     """What was asked, and both answers that the vote was about or that led to them."""
 
     prompt: str
@@ -692,8 +690,7 @@ class ShownTurn:
     cut_b: Cut | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShownVote:
+class ShownVote(NamedTuple):
     """A vote that counts, with the first prompt of its battle.
 
     Attributes
@@ -732,8 +729,7 @@ class ShownVotes:
     older_than: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasedTopics:
+class ReleasedTopics(NamedTuple):
     """What people ask about, as it was published.
 
     Attributes
@@ -747,8 +743,7 @@ class ReleasedTopics:
     release: "Release"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownBattle:
+class ShownBattle(NamedTuple):
     """A vote that a policy counts, and all that was said before it."""
 
     policy: str

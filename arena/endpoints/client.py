@@ -141,7 +141,13 @@ class Connections(httpx2.AsyncBaseTransport):
     ) -> httpx2.Response:
         """Send what would be a request of httpx2, without making one."""
         with _as_httpx2_errors():
-            answer = await self._opened().request(
+            if self._session is None:  # it belongs to the loop that runs with the first request
+                self._session = aiohttp.ClientSession(
+                    connector=_connector(self._verify),
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    auto_decompress=False,
+                )
+            answer = await self._session.request(
                 method,
                 _target(url),
                 headers=headers,
@@ -164,16 +170,6 @@ class Connections(httpx2.AsyncBaseTransport):
         """Close every connection; requests that are under way fail."""
         if self._session is not None:
             await self._session.close()
-
-    def _opened(self) -> aiohttp.ClientSession:
-        """Open the session with the first request: it belongs to the loop that runs then."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=_connector(self._verify),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-            )
-        return self._session
 
 
 def _connector(verify: ssl.SSLContext) -> aiohttp.TCPConnector:

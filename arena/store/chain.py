@@ -433,8 +433,7 @@ _ANSWERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(NamedTuple):
     """All that was asked and answered in a battle.
 
     Attributes
@@ -525,11 +524,6 @@ def _some_at_a_time(connection: Connection, query: Select[Any], link: Any) -> It
     while rows := connection.execute(query.where(link > after).limit(BATCH)).all():
         yield from rows
         after = rows[-1].link
-
-
-def of_exclusion(row: AnyRow) -> dict[str, object]:
-    """Give what an exclusion binds."""
-    return {name: getattr(row, name) for name in OF_EXCLUSION}
 
 
 def _transcript(turns: list[AnyRow], answers: list[AnyRow]) -> Transcript:

@@ -9,7 +9,7 @@ import heapq
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from types import MappingProxyType
@@ -89,7 +89,10 @@ def links(session: Session, policy: Policy) -> Iterator[LoggedLink]:
     connection = session.connection()
     streams: list[Iterator[LoggedLink]] = [
         _votes(session, policy),
-        (_link(row, "exclusion", chain.of_exclusion(row)) for row in chain.exclusions(connection)),
+        (
+            _link(row, "exclusion", attributes(row, *chain.OF_EXCLUSION))
+            for row in chain.exclusions(connection)
+        ),
         (_link(row, "mark", {}) for row in connection.execute(chain.MARK)),
         (
             replace(
@@ -579,8 +582,7 @@ _ANSWERS: Select[*tuple[Any, ...]] = core_select(
 ).order_by(col(AnswerRow.battle_id), col(AnswerRow.turn), col(AnswerRow.attempt), "side")
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedBattle:
+class LoggedBattle(NamedTuple):
     """A battle as the log has it, with its vote if there is one.
 
     Attributes

@@ -3,8 +3,8 @@
 import hmac
 import secrets
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import insert
 from sqlmodel import Session, col, func, select
@@ -37,8 +37,7 @@ from rating.sentences import Sentence
 HOUR = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class SentPair:
+class SentPair(NamedTuple):
     """A battle that a source sent.
 
     Attributes

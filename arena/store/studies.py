@@ -177,7 +177,20 @@ def give(session: Session, name: str, voter: Voter, now: datetime) -> tuple[Next
         If there is no such study, or the rater has looked at its figures.
     """
     study = _study(session, name, lock=True)
-    rater = _entered(session, study, voter, now)
+    rater = _rater(session, study, voter.id) or _new_rater(session, study, voter, now)
+    if rater.looked is not None:
+        raise RatingRefusedError(LOOKED)
+    if rater.number is None:
+        most = select(func.max(StudyRaterRow.number)).where(
+            col(StudyRaterRow.study_id) == study.id
+        )
+        rater.number = (session.scalar(most) or 0) + 1
+        qualifies = select(col(StudyItemRow.id)).where(
+            col(StudyItemRow.study_id) == study.id,
+            col(StudyItemRow.kind) == StudyKind.QUALIFICATION,
+        )
+        rater.passed = None if session.scalars(qualifies.limit(1)).first() else True
+        session.flush()
     past = _past(session, rater)
     waiting = _waiting(session, rater)
     if waiting is not None:
@@ -476,25 +489,6 @@ def _rater(session: Session, study: StudyRow, voter: str) -> StudyRaterRow | Non
         col(StudyRaterRow.voter_id).in_(devices_of(session, voter)),
     )
     return session.scalars(theirs.order_by(col(StudyRaterRow.id)).limit(1)).first()
-
-
-def _entered(session: Session, study: StudyRow, voter: Voter, now: datetime) -> StudyRaterRow:
-    """Return a voter's rater, new if needed; `RatingRefusedError` if they opened the figures."""
-    rater = _rater(session, study, voter.id) or _new_rater(session, study, voter, now)
-    if rater.looked is not None:
-        raise RatingRefusedError(LOOKED)
-    if rater.number is None:
-        most = select(func.max(StudyRaterRow.number)).where(
-            col(StudyRaterRow.study_id) == study.id
-        )
-        rater.number = (session.scalar(most) or 0) + 1
-        qualifies = select(col(StudyItemRow.id)).where(
-            col(StudyItemRow.study_id) == study.id,
-            col(StudyItemRow.kind) == StudyKind.QUALIFICATION,
-        )
-        rater.passed = None if session.scalars(qualifies.limit(1)).first() else True
-        session.flush()
-    return rater
 
 
 def _new_rater(session: Session, study: StudyRow, voter: Voter, now: datetime) -> StudyRaterRow:

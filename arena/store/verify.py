@@ -36,7 +36,7 @@ from sqlalchemy.exc import DataError, MultipleResultsFound, NoResultFound, Opera
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
-from arena.domain.vote import Choice
+from arena.domain.vote import Choice, attributes
 from arena.errors import BrokenRecordError, SchemaError, StoreError
 from arena.store import blocks, chain
 from arena.store.chain import AnyRow, LinkKind
@@ -452,7 +452,7 @@ def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:
 
 def _exclusions(connection: Connection) -> Iterator[Link]:
     for row in chain.exclusions(connection):
-        bound = chain.exclusion_content(chain.of_exclusion(row))
+        bound = chain.exclusion_content(attributes(row, *chain.OF_EXCLUSION))
         yield _link(row, "exclusion", f"an exclusion of the vote at link {row.vote}", bound)
 
 
