@@ -17,13 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.api import middleware
 from arena.api.battles import battles_router
-from arena.api.middleware import (
-    BodyLimit,
-    Entrance,
-    Languages,
-    Requests,
-    SecurityHeaders,
-)
+from arena.api.middleware import BodyLimit, Entrance, Languages, Requests, SecurityHeaders
 from arena.api.routes import embed_router, public_router, sources_router
 from arena.boards import leaderboard
 from arena.domain.board_view import Board

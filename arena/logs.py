@@ -175,11 +175,10 @@ class Metrics:
         try:
             server, thread = start_http_server(port, host, self._registry)
         except OSError as error:
-            msg = (
+            raise SettingsError(
                 f"Cannot serve metrics on {host}:{port}: {error.strerror}. "
                 "Choose another ARENA_METRICS_PORT."
-            )
-            raise SettingsError(msg) from error
+            ) from error
         return lambda: _stop(server, thread)
 
 
@@ -207,11 +206,10 @@ class Telemetry:
             from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
             from opentelemetry.sdk.resources import Resource
         except ImportError as error:
-            msg = (
+            raise SettingsError(
                 f"ARENA_OTEL: OpenTelemetry is not installed ({error}). Install the arena with "
                 "its extra 'otel': pip install 'blind-arena[otel]'."
-            )
-            raise SettingsError(msg) from error
+            ) from error
         ours = {"service.name": "arena", "service.version": __version__}
         self._provider = LoggerProvider(Resource.create(ours))
         self._provider.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))

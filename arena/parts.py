@@ -14,7 +14,7 @@ from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard, read_newcomers
 from arena.domain.battle import Notice, Sampler
 from arena.domain.model import Entry, Roster, Standing
-from arena.domain.vote import DEFAULT, POLICIES, SIMULATED
+from arena.domain.vote import DEFAULT, POLICIES, SIMULATED, attributes
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.failures import known_as
 from arena.endpoints.local import EXAMPLES as SMALL_EXAMPLES
@@ -22,15 +22,7 @@ from arena.endpoints.local import SCHEME
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import RoomError, SettingsError, StoreError
 from arena.guard.access import People, Trust
-from arena.guard.limits import (
-    RUNNING,
-    STREAMS,
-    Addresses,
-    Identity,
-    Limits,
-    Places,
-    Raters,
-)
+from arena.guard.limits import RUNNING, STREAMS, Addresses, Identity, Limits, Places, Raters
 from arena.logs import Metrics, Telemetry, log_notice
 from arena.play import upkeep
 from arena.play.battles import Battles, Field
@@ -341,11 +333,10 @@ def _keep_lesson(store: Store, endpoint: str, name: str, sentence: str) -> None:
 def _check_weights(settings: Settings, roster: Roster) -> None:
     drawable = sum(model.weight > 0 for model in roster)
     if settings.sampler is Sampler.WEIGHTED and drawable < 2:
-        msg = (
+        raise SettingsError(
             f"ARENA_SAMPLER=weighted needs two models of weight above 0, and the roster has "
             f"{drawable}. Raise a weight, or draw with ARENA_SAMPLER=uniform."
         )
-        raise SettingsError(msg)
 
 
 def _race(settings: Settings, store: Store, roster: Roster) -> RaceWatch | None:
@@ -362,18 +353,10 @@ def _race(settings: Settings, store: Store, roster: Roster) -> RaceWatch | None:
 def rules_of(settings: Settings) -> Rules:
     """Give the rules that the settings make."""
     return Rules(
-        pacing=settings.pacing,
-        sampler=settings.sampler,
-        exploration=settings.exploration,
+        **attributes(settings, "pacing", "pace_pool", "prior_delay_s", "prior_characters_per_s"),
+        **attributes(settings, "sampler", "exploration", "characters_per_s", "reasons"),
+        **attributes(settings, "max_prompt_chars", "max_answer_chars", "answer_timeout_s"),
         race=settings.between(),
-        characters_per_s=settings.characters_per_s,
-        pace_pool=settings.pace_pool,
-        prior_delay_s=settings.prior_delay_s,
-        prior_characters_per_s=settings.prior_characters_per_s,
-        max_prompt_chars=settings.max_prompt_chars,
-        max_answer_chars=settings.max_answer_chars,
-        answer_timeout_s=settings.answer_timeout_s,
-        reasons=settings.reasons,
         vote_within=settings.vote_within(),
     )
 
@@ -393,11 +376,10 @@ def _gold(settings: Settings, store: Store) -> GoldPairs:
         if len(pair.prompt) <= most and max(map(len, pair.responses)) <= longest
     ]
     if not fit:
-        msg = (
+        raise SettingsError(
             f"ARENA_GOLD={str(settings.gold)!r}: every pair is longer than a prompt or an answer "
             "may be here (ARENA_MAX_PROMPT_CHARS, ARENA_MAX_ANSWER_CHARS)."
         )
-        raise SettingsError(msg)
     left_out["longer than allowed"] = len(pairs) - len(fit)
     for reason, n in left_out.items():
         if n:

@@ -297,11 +297,10 @@ def listen(settings: Settings) -> socket.socket:
         # Who comes before the rest is ready waits, and is not refused.
         return socket.create_server(address[:2], family=family, backlog=2048, dualstack_ipv6=both)
     except OSError as error:
-        msg = (
+        raise SettingsError(
             f"Cannot serve on {settings.host}:{settings.port}: {error.strerror}. "
             "Choose another port with --port, or ARENA_PORT."
-        )
-        raise SettingsError(msg) from error
+        ) from error
 
 
 def run(

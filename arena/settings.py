@@ -300,11 +300,10 @@ class Settings(BaseSettings):
         if self.sampler is not Sampler.RACE and not self.race:
             return None
         if self.sampler is not Sampler.RACE or not self.race:
-            msg = (
+            raise SettingsError(
                 "ARENA_SAMPLER=race and ARENA_RACE belong together: set both, as in "
                 "ARENA_RACE=basalt,quartz, or neither."
             )
-            raise SettingsError(msg)
         first, *rest = _items(self.race) or [""]
         if len(rest) != 1 or first in rest:
             msg = f"ARENA_RACE={self.race!r}: name two models by their ids, as in basalt,quartz."
@@ -372,27 +371,24 @@ def demo_settings(**given: object) -> Settings:
 def _check_sign_in(settings: Settings) -> None:
     """Refuse ways in that could not work, or that anybody could take."""
     if settings.user_header and not settings.trusted_proxies:
-        msg = (
+        raise SettingsError(
             f"ARENA_USER_HEADER={settings.user_header!r} is believed of trusted proxies alone, "
             "and there is none: name yours in ARENA_TRUSTED_PROXIES."
         )
-        raise SettingsError(msg)
     if settings.user_header and not all(one.prefixlen for one in settings.proxy_networks()):
-        msg = (
+        raise SettingsError(
             f"ARENA_TRUSTED_PROXIES={settings.trusted_proxies!r} has every address, so anybody "
             f"could say by ARENA_USER_HEADER={settings.user_header!r} who they are: name the "
             "address of your proxy."
         )
-        raise SettingsError(msg)
     if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
         msg = "ARENA_OIDC_ISSUER and ARENA_OIDC_CLIENT_ID belong together: set both or neither."
         raise SettingsError(msg)
     if settings.secret_key is None and (settings.user_header or settings.oidc_issuer):
-        msg = (
+        raise SettingsError(
             "People are known again by a hash that ARENA_SECRET_KEY makes, and it is not set: "
             "set it before they sign in."
         )
-        raise SettingsError(msg)
 
 
 def read_roster(path: Path, *, to_battle: bool = True) -> Roster:
@@ -518,12 +514,11 @@ def read_keys(models: Iterable[Model], file: Path | None = None) -> Keys:
     keys = Keys((name for _, name in needing), file)
     for model_id, name in needing:
         if not keys.get(name):
-            msg = (
+            raise SettingsError(
                 f"Model {model_id!r} needs the key {name!r}, which is set nowhere. Put it into "
                 "the file that ARENA_KEYS names or into the environment, or remove api_key_env "
                 "from the roster."
             )
-            raise SettingsError(msg)
     return keys
 
 
@@ -591,11 +586,10 @@ def read_statements(path: Path | None) -> Statements:
         if key not in known:
             raise SettingsError(f"{path}: unknown key {key!r}: a card has {', '.join(known)}.")
         if not isinstance(value, str) or len(value) > LONGEST_STATEMENT:
-            msg = (
+            raise SettingsError(
                 f"{path}: key {key!r} must be a text of at most {LONGEST_STATEMENT:,} characters, "
                 f"got {str(value)[:80]!r}."
             )
-            raise SettingsError(msg)
     texts = {key: storable(value).strip() for key, value in content.items()}
     if (purpose := texts.pop("purpose", "")) and purpose not in list(Purpose):
         msg = f"{path}: key 'purpose' must be one of {', '.join(Purpose)}, got {purpose!r}."

@@ -177,7 +177,7 @@ def mix(result: Row) -> RenderableType:
     level = f"{100 * result['method']['level']:g}% interval"
     kappas = sorted({row["kappa"] for row in result["envelope"]})
     reach = {(x["model"], x["kappa"]): (x["best"], x["worst"]) for x in result["envelope"]}
-    ranks = [
+    elsewhere = [
         (row["model"], *(ranks(*reach[row["model"], kappa]) for kappa in kappas))
         for row in result["ratings"]
         if (row["model"], kappas[0]) in reach
@@ -189,7 +189,7 @@ def mix(result: Row) -> RenderableType:
         plain("Neighbours on the board: how often the first is preferred, a tie half."),
         table(("Model", "Over", "Preferred", level), pairs, right=(2, 3)),
         plain("Ranks in other mixes, by the largest multiple of a category's share of the votes."),
-        table(("Model", *(f"{kappa:g} x" for kappa in kappas)), ranks),
+        table(("Model", *(f"{kappa:g} x" for kappa in kappas)), elsewhere),
     )
     from rating.mix import FEW  # numpy takes a quarter of a second
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -52,20 +52,20 @@ Count = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(max_length=10_000)]
 
 
-class Exact(BaseModel):
+class _Exact(BaseModel):
     """What a file of a bundle holds; nothing else fits."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class _PublishedChain(Exact):
+class _PublishedChain(_Exact):
     """The end of the record that the votes are of."""
 
     head: Hash
     links: Count
 
 
-class Manifest(Exact):
+class Manifest(_Exact):
     """What is in a bundle.
 
     Attributes
@@ -105,7 +105,7 @@ class Manifest(Exact):
         return sha256(as_json(self.model_dump(exclude={"hash"})).encode()).hexdigest()
 
 
-class PublishedRow(Exact):
+class PublishedRow(_Exact):
     """A rated model, with what its page shows; other columns are as in `BoardRow`."""
 
     model_config = ConfigDict(extra="allow")
@@ -127,7 +127,7 @@ class PublishedRow(Exact):
     median_s: float | None
 
 
-class _PublishedWaiting(Exact):
+class _PublishedWaiting(_Exact):
     """A model without a rating."""
 
     model_config = ConfigDict(extra="allow")
@@ -139,7 +139,7 @@ class _PublishedWaiting(Exact):
     reason: Text
 
 
-class _PublishedMethod(Exact):
+class _PublishedMethod(_Exact):
     """How a board was made."""
 
     words: Text
@@ -153,7 +153,7 @@ class _PublishedMethod(Exact):
     updated: Text
 
 
-class _PublishedVotes(Exact):
+class _PublishedVotes(_Exact):
     """What a board rests on."""
 
     used: Count
@@ -163,7 +163,7 @@ class _PublishedVotes(Exact):
     top_voter_share: float | None
 
 
-class _PublishedShare(Exact):
+class _PublishedShare(_Exact):
     """How often the models of an organisation were voted on."""
 
     organisation: Text
@@ -172,7 +172,7 @@ class _PublishedShare(Exact):
     share: float
 
 
-class PublishedBoard(Exact):
+class PublishedBoard(_Exact):
     """A board as ``board.json`` has it: see `arena.domain.board_view.Board.to_dict`.
 
     There are no ``newcomers``: nobody could check a judge's ratings by the votes.
@@ -194,8 +194,7 @@ Page = Callable[[PublishedBoard, EvaluationCard, bool], str]
 """Writes ``index.html`` of a board and its card; the truth value is whether votes are withheld."""
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     """What was written.
 
     Attributes
@@ -285,16 +284,8 @@ def publish(
             )
             models = [row.model for row in board.rows]
             logged = studies.read(session, policy, models, asked_since)
-            card = card_of(
-                board,
-                logged.facts,
-                calls_of(logged.asked, board),
-                policy,
-                statements,
-                limits,
-                head=logged.head,
-                links=logged.links,
-            )
+            calls = calls_of(logged.asked, board)
+            card = card_of(board, logged, calls, policy, statements, limits)
             _require_whole(card, board)
             _require_right(
                 "the vote log could not be verified", verify(session, progress=progress).problem
@@ -314,28 +305,25 @@ def _require_free(folder: Path, votes_to: Path | None) -> None:
         msg = f"Cannot publish into {str(folder)!r}: it is no folder. Name one that is not there."
         raise DataError(msg)
     if folder.exists() and any(folder.iterdir()):
-        msg = (
+        raise DataError(
             f"Cannot publish into {str(folder)!r}: it is not empty. Name a folder that is not "
             "there, or is empty; what is in this one stays as it is."
         )
-        raise DataError(msg)
     if votes_to is not None and (votes_to.suffix != ".parquet" or votes_to.exists()):
-        msg = (
+        raise DataError(
             f"Cannot write the votes to {str(votes_to)!r}: name a file that ends in .parquet "
             "and is not there yet."
         )
-        raise DataError(msg)
 
 
 def _require_whole(card: EvaluationCard, board: Board) -> None:
     if card.missing:
         why = f" {board.reason}" if board.reason else ""
-        msg = (
+        raise DataError(
             f"Nothing was published: the card lacks {', '.join(card.missing)}.{why} Write "
             "the statements in card.toml (--card, ARENA_CARD); the sections inputs, calls, "
             "outputs and interpretation are filled from the votes."
         )
-        raise DataError(msg)
 
 
 def _require_right(what: str, problem: str | None = None) -> None:
@@ -505,8 +493,7 @@ def check_bundle(folder: Path, page: Page, noted: str = "") -> Checked:
     return check.done
 
 
-@dataclass(frozen=True, slots=True)
-class _Claims:
+class _Claims(NamedTuple):
     """What a bundle says of its votes: all that can be compared with them."""
 
     manifest: Manifest
@@ -553,11 +540,10 @@ class _Check:
             msg = f"Cannot verify {str(self.folder)!r}: {error.strerror}. Name a folder."
             raise DataError(msg) from error
         if MANIFEST not in {name for name, _ in files}:
-            msg = (
+            raise DataError(
                 f"Cannot verify {str(self.folder)!r}: it has no {MANIFEST}. Give a folder as "
                 "`arena publish` wrote it."
             )
-            raise DataError(msg)
         extra = sorted(name for name, _ in files if name not in (*FILES, MANIFEST))
         for name in extra[:MOST_ENTRIES]:
             self.wrong(f"{_quoted(name)} is in the folder, and no bundle has such a file.")
@@ -774,27 +760,16 @@ def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Chec
         if row["left_out"] is None and row["winner"] is not None
     )
     calls = {
-        row.model: ModelCall(
-            id=row.model,
-            name=row.model,
-            kind=Kind.MODEL,
-            versions=0,
-            system_prompt=None,
-            decoding={},
-            tools=(),
-        )
-        for row in board.rows
+        row.model: ModelCall(id=row.model, name=row.model, kind=Kind.MODEL) for row in board.rows
     }
     right = card_of(
         board,
-        facts,
+        studies.Logged(facts, {}, end.head, end.links),
         calls | {call.id: call for call in card.calls.models},
         POLICY[board.policy],
         card.statements,
         card.calls.limits,
-        head=end.head,
-        links=end.links,
-        code=card.interpretation.code,
+        card.interpretation.code,
     )
     return _card_text(right)
 
@@ -849,9 +824,6 @@ def _record(row: Mapping[str, Any]) -> ModelRecord:
         name=row.get("name", row["model"]),
         organisation=row.get("organisation", ""),
         kind=Kind(row.get("kind", Kind.MODEL)),
-        battles=0,
-        failed=0,
-        abandoned=0,
         price_per_1000=row.get("price_per_1000"),
         median_s=row.get("median_s"),
     )

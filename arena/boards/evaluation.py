@@ -42,13 +42,12 @@ from arena.domain.study import (
     Statements,
     StudyKind,
     StudyPlan,
-    VoteFacts,
     empty_sections,
 )
-from arena.domain.vote import Choice, Policy
+from arena.domain.vote import Choice, Policy, attributes
 from arena.store import studies
 from arena.store.store import Store
-from arena.store.studies import Asked
+from arena.store.studies import Asked, Logged
 from judge.studies.biases import SideCounts, SideWarning, warn_of_sides
 from judge.studies.plan import Enough, enough
 from judge.studies.raters import NO_PAIR, NOTHING, PeoplesAgreement, agreement_of, rows_of
@@ -73,21 +72,17 @@ from rating.variants import POINTS_PER_NAT
 
 HARMLESS = frozenset(
     {
-        "frequency_penalty",
-        "max_completion_tokens",
-        "max_tokens",
-        "min_p",
-        "n",
-        "presence_penalty",
-        "reasoning_effort",
-        "repetition_penalty",
-        "seed",
-        "stop",
-        "temperature",
-        "thinking",
-        "top_k",
-        "top_p",
-        "verbosity",
+        *(
+            "frequency_penalty",
+            "max_completion_tokens",
+            "max_tokens",
+            "min_p",
+            "n",
+            "seed",
+            "stop",
+        ),
+        *("presence_penalty", "reasoning_effort", "repetition_penalty", "temperature", "thinking"),
+        *("top_k", "top_p", "verbosity"),
     }
 )
 """Parameters of decoding whose values anybody may read; of others the name alone is shown."""
@@ -165,30 +160,19 @@ class Evaluation:
         models = [row.model for row in board.rows]
         asked_since = self._now() - self._vote_within
         logged = self._store.read(studies.read, self._policy, models, asked_since)
-        card = card_of(
-            board,
-            logged.facts,
-            calls_of(logged.asked, board),
-            self._policy,
-            self._statements,
-            self._limits,
-            head=logged.head,
-            links=logged.links,
-        )
+        calls = calls_of(logged.asked, board)
+        card = card_of(board, logged, calls, self._policy, self._statements, self._limits)
         self._card, self._version = card, board.version
         return card
 
 
 def card_of(
     board: Board,
-    facts: VoteFacts,
+    logged: Logged,
     calls: Mapping[str, ModelCall],
     policy: Policy,
     statements: Statements,
     limits: CallLimits,
-    *,
-    head: str,
-    links: int,
     code: str | None = None,
 ) -> EvaluationCard:
     """Put the card of a board together.
@@ -197,9 +181,10 @@ def card_of(
     ----------
     calls : mapping of str to ModelCall
         How models are asked, by id.
-    head, links, code
+    code : str, optional
         See `arena.domain.study.Interpretation`; the code that runs if not given.
     """
+    facts = logged.facts
     models = tuple(
         replace(
             calls[row.model],
@@ -212,45 +197,28 @@ def card_of(
     return EvaluationCard(
         statements=statements,
         inputs=Inputs(
-            sources=facts.sources,
-            prompts=facts.prompts,
-            repeated=facts.repeated,
-            categories=facts.categories,
-            languages=facts.languages,
+            **attributes(facts, "sources", "prompts", "repeated", "categories", "languages"),
             tagger=" ".join(policy.tagger),
             first_vote=facts.first,
             last_vote=facts.last,
         ),
         calls=Calls(
             models=models,
-            samplers=facts.samplers,
-            pacing=facts.pacing,
-            turns=facts.turns,
+            **attributes(facts, "samplers", "pacing", "turns"),
             limits=limits,
         ),
         outputs=Outputs(
-            votes=facts.votes,
-            choices=facts.choices,
-            left_out=board.left_out,
-            voters=board.voters,
-            voter_kinds=facts.voter_kinds,
-            effective_voters=board.effective_voters,
-            top_voter_share=board.top_voter_share,
+            **attributes(facts, "votes", "choices", "voter_kinds"),
+            **attributes(board, "left_out", "voters", "effective_voters", "top_voter_share"),
         ),
         interpretation=Interpretation(
-            method=board.method,
-            level=board.level,
-            anchor_mean=board.anchor_mean,
-            policy=board.policy,
-            policy_rules=board.policy_rules,
+            **attributes(board, "method", "level", "anchor_mean", "policy", "policy_rules"),
+            **attributes(board, "ranks_claimed", "data_hash", "version"),
             rated=len(board.rows),
-            ranks_claimed=board.ranks_claimed,
             warnings=board.all_warnings,
-            data_hash=board.data_hash,
-            version=board.version,
             code=code or code_hash(),
-            chain_head=head,
-            chain_links=links,
+            chain_head=logged.head,
+            chain_links=logged.links,
         ),
         missing=(*empty_sections(facts, models, len(board.rows)), *statements.missing),
     )
@@ -260,11 +228,7 @@ def calls_of(asked: Mapping[str, Asked], board: Board) -> dict[str, ModelCall]:
     """Describe how the rated models are asked, without what is nobody else's business."""
     return {
         row.model: ModelCall(
-            id=row.model,
-            name=row.name,
-            kind=row.kind,
-            versions=0,
-            **_call(asked.get(row.model)),
+            id=row.model, name=row.name, kind=row.kind, **_call(asked.get(row.model))
         )
         for row in board.rows
     }
@@ -272,7 +236,7 @@ def calls_of(asked: Mapping[str, Asked], board: Board) -> dict[str, ModelCall]:
 
 def _call(asked: Asked | None) -> dict[str, Any]:
     if asked is None:
-        return {"system_prompt": None, "decoding": {}, "tools": ()}
+        return {}
     has_none = NO_SYSTEM_PROMPT.startswith(asked.system_prompt)
     parameters = {name: asked.decoding[name] for name in sorted(asked.decoding)}
     tools = parameters.pop("tools", ())
@@ -538,13 +502,7 @@ class StudyStatus:
                 "ac1": self.agreement.ac1.to_dict(),
             },
             "by_item": [
-                {
-                    "item": one.item,
-                    "model_a": one.model_a,
-                    "tie": one.tie,
-                    "model_b": one.model_b,
-                    "agreed": one.agreed,
-                }
+                attributes(one, "item", "model_a", "tie", "model_b", "agreed")
                 for one in self.agreement.by_item
             ],
             "pilot": {"items": self.pilot, "opened": self.opened} if self.pilot else None,

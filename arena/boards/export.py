@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from arena.domain.battle import Side
 from arena.domain.model import is_gold
@@ -346,8 +346,7 @@ class _Scrubber:
         return taken
 
 
-@dataclass(frozen=True, slots=True)
-class _ExportLayout:
+class _ExportLayout(NamedTuple):
     """The columns of battles, as we or another tool have them.
 
     Attributes
@@ -401,11 +400,10 @@ def export_battles(
     """
     as_theirs = LAYOUTS[layout]
     if as_theirs.lacks and path.suffix and path.suffix not in as_theirs.endings:
-        msg = (
+        raise DataError(
             f"Cannot write {str(path)!r} in the layout {layout!r}, whose columns are lists of "
             f"messages: name a file that ends in {' or '.join(as_theirs.endings)}."
         )
-        raise DataError(msg)
     written = Written(scrubbed=None if whole else Counter(), lacks=as_theirs.lacks)
     texts = _Scrubber(written.scrubbed)
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, compress
@@ -224,7 +224,14 @@ def apply(
         votes = len(counting) + standing.total()
         applied = []
         for rule, charged in _accused(report).items():
-            meant = _meant(counting, charged, rules)
+            # the battles whose votes each loses, of those on which there is no row yet
+            named = {(one.voter, one.model): one for one in charged}
+            meant: dict[Suspect, list[str]] = defaultdict(list)
+            for vote in counting:
+                charges = (named.get((vote.voter, model)) for model in (None, *vote.models))
+                charge = next(filter(None, charges), None)
+                if charge and vote.battle not in rules:
+                    meant[charge].append(vote.battle)
             fresh = sum(map(len, meant.values()))
             share = (fresh + standing[rule]) / max(1, votes)
             done = _applied(rule, len(meant), fresh, share)
@@ -245,20 +252,6 @@ def _counting(votes: LoggedVotes) -> list[_Ballot]:
     return [
         _Ballot(battle, voter, (a, b)) for battle, voter, a, b in compress(rows, votes.counted)
     ]
-
-
-def _meant(
-    counting: Sequence[_Ballot], people: Sequence[Suspect], rules: Collection[str]
-) -> dict[Suspect, list[str]]:
-    """Give the battles whose votes each loses, of those on which there is no row yet."""
-    named = {(one.voter, one.model): one for one in people}
-    meant: dict[Suspect, list[str]] = defaultdict(list)
-    for vote in counting:
-        charges = (named.get((vote.voter, model)) for model in (None, *vote.models))
-        charge = next(filter(None, charges), None)
-        if charge and vote.battle not in rules:
-            meant[charge].append(vote.battle)
-    return meant
 
 
 class VoterCheck:

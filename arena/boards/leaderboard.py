@@ -58,7 +58,7 @@ from arena.domain.board_view import (
 )
 from arena.domain.model import LISTED_AFTER, Entrant, Release, Stage
 from arena.domain.room_view import EXPORT_ENDINGS, EXPORTS
-from arena.domain.vote import DEFAULT, Days, Policy
+from arena.domain.vote import DEFAULT, Days, Policy, attributes
 from arena.errors import ArenaError, RoomError, SettingsError, StoreError
 from arena.store import blocks, kept_boards, labels, log, roster, styles
 from arena.store.store import Store, existing
@@ -157,27 +157,24 @@ def _read(file: Path) -> Judged:
     content = parsed(read_text(file, SettingsError), named, SettingsError)
     match content:
         case {"model": model, "judge_only": {"lower": None}}:
-            msg = (
+            raise SettingsError(
                 f"{named} rates {str(model)[:80]!r} without an interval; the leaderboard shows "
                 "none without: remove the file, or see its warnings for what is missing."
             )
-            raise SettingsError(msg)
     try:
         one = Judged.model_validate(content)
     except ValidationError as error:
         wrong = error.errors()[0]
         at = ".".join(map(str, wrong["loc"])) or "its content"
-        msg = (
+        raise SettingsError(
             f"{named} is not what arena cold-start --format json writes: {at}: "
             f"{wrong['msg']}, got {str(wrong['input'])[:80]!r}."
-        )
-        raise SettingsError(msg) from error
+        ) from error
     if one.level != OPTIONS.level:
-        msg = (
+        raise SettingsError(
             f"{named} has intervals of {100 * one.level:g}%, and the leaderboard those of "
             f"{100 * OPTIONS.level:g}%: run arena cold-start with --level {OPTIONS.level:g}."
         )
-        raise SettingsError(msg)
     return one
 
 
@@ -194,7 +191,16 @@ def _with_newcomers(board: Board, judged: Sequence[Judged], fitted: Fitted) -> B
     rows = [row for row in board.rows if row.model not in about]
     ratings = {row.model: row.rating for row in rows}
     newcomers = [
-        _newcomer(few[model], one, shift)
+        NewModel(
+            **attributes(few[model], "model", "name", "organisation", "stage", "votes"),
+            until=RANKED_FROM,
+            rating=one.judge_only.value + shift,
+            lower=one.judge_only.lower + shift,
+            upper=one.judge_only.upper + shift,
+            judge=one.judge,
+            calibrated_on=one.calibrated_on,
+            warnings=tuple(one.warnings),
+        )
         for model, one in about.items()
         if (shift := one.shift(ratings)) is not None
     ]
@@ -208,23 +214,6 @@ def _with_newcomers(board: Board, judged: Sequence[Judged], fitted: Fitted) -> B
         holds=tuple(one for one in board.holds if not {one.above, one.below} & gone),
         among=tuple(one for one in board.among if one.model not in gone),
         newcomers=tuple(sorted(newcomers, key=lambda one: (-one.rating, one.model))),
-    )
-
-
-def _newcomer(entry: BoardRow | Waiting, judged: Judged, shift: float) -> NewModel:
-    return NewModel(
-        model=entry.model,
-        name=entry.name,
-        organisation=entry.organisation,
-        stage=entry.stage,
-        votes=entry.votes,
-        until=RANKED_FROM,
-        rating=judged.judge_only.value + shift,
-        lower=judged.judge_only.lower + shift,
-        upper=judged.judge_only.upper + shift,
-        judge=judged.judge,
-        calibrated_on=judged.calibrated_on,
-        warnings=tuple(judged.warnings),
     )
 
 
@@ -478,11 +467,7 @@ class Leaderboard:
                 records = self._known_records()
                 known = {record.id: record for record in records}
                 rows = [
-                    replace(
-                        row,
-                        price_per_1000=known[row.model].price_per_1000,
-                        median_s=known[row.model].median_s,
-                    )
+                    replace(row, **attributes(known[row.model], "price_per_1000", "median_s"))
                     for row in self._board.rows
                 ]
                 health = tuple(record for record in records if record.battles)
@@ -738,16 +723,13 @@ def _rows(
     return tuple(
         BoardRow(
             **asdict(row),
-            name=known[row.model].name,
-            organisation=known[row.model].organisation,
-            kind=known[row.model].kind,
+            **attributes(known[row.model], "name", "organisation", "kind"),
+            **attributes(known[row.model], "price_per_1000", "median_s"),
             win_rate=wins[row.model][0],
             win_rate_low=wins[row.model][1],
             win_rate_high=wins[row.model][2],
             voter_rating=even[row.model],
             voter_rank=1 + sum(other > even[row.model] + EQUAL_POINTS for other in even.values()),
-            price_per_1000=known[row.model].price_per_1000,
-            median_s=known[row.model].median_s,
             stage=stages[row.model],
         )
         for row in report.ratings

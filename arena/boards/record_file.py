@@ -251,11 +251,10 @@ def _reading(path: Path) -> Iterator[_RecordFile]:
         if not odd:
             return there
         has = "has no column" if odd[0] in COLUMNS else "has a column"
-        msg = (
+        raise DataError(
             f"Cannot verify {str(path)!r}: it {has} {odd[0][:SHOWN]!r}. Give a file as "
             "`arena export votes` of this version wrote it."
         )
-        raise DataError(msg)
 
     require_file(path)
     if kind_of(path) == "text":

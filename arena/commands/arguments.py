@@ -244,11 +244,10 @@ class Chosen(_SomeRows):
         from rating.tables.sources import ClusterTable
 
         if len(sources) > 1 or not sources[0].startswith(SPARK):
-            msg = (
+            raise DataError(
                 f"--table is for a Spark cluster, and the source is {sources[0]!r}: give the "
                 f"address of its master alone, such as {SPARK}host:7077 or {SPARK}local[2]."
             )
-            raise DataError(msg)
         self._require_no_policy(sources[0])
         return ClusterTable(name, Files((sources[0],), (), self.where, self.labels, winner))
 
@@ -274,11 +273,10 @@ class Chosen(_SomeRows):
         sources = [*map(or_samples, sources)]
         url = next((source for source in sources if "://" in source), None)
         if tagger is not None and (url is None or url.startswith(SPARK)):
-            msg = (
+            raise DataError(
                 f"--tagger {tagger!r} is for a database, and a table has the labels that it was "
                 "written with: choose them with arena export votes --tagger."
             )
-            raise DataError(msg)
         if url is None:
             self._require_no_policy(sources[0])
             winner = dict(columns).get("winner")
@@ -287,22 +285,20 @@ class Chosen(_SomeRows):
             msg = f"Only arena rate reads the cluster {url!r}: name a table with --table NAME."
             raise DataError(msg)
         if len(sources) > 1 or self.where or self.labels:
-            msg = (
+            raise DataError(
                 f"The votes of the database {url!r} are read whole and from no other source: "
                 "export them (arena export votes --to votes.parquet), and read the file."
             )
-            raise DataError(msg)
         from arena.boards.fitted import votes_of  # SQLAlchemy takes a second to import
 
         return votes_of(url, tagger, policy_named(self.policy))
 
     def _require_no_policy(self, source: str) -> None:
         if self.policy is not None:
-            msg = (
+            raise DataError(
                 f"--policy {self.policy!r} is for the log of a database, and {source!r} is not "
                 "one: omit --policy, or choose rows with --where."
             )
-            raise DataError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,11 +332,12 @@ class Renamed(_SomeRows):
         return Files((source,), self.columns, self.where, self.labels)
 
 
-def require_folder_of(file: Path) -> None:
-    """Raise `DataError` unless there is a folder to write a file into."""
-    if not file.absolute().parent.is_dir():
-        msg = f"Cannot write {str(file)!r}: its folder does not exist. Make the folder first."
-        raise DataError(msg)
+def require_folder_of(*files: Path | None) -> None:
+    """Raise `DataError` unless there is a folder to write each file into, of those named."""
+    for file in filter(None, files):
+        if not file.absolute().parent.is_dir():
+            msg = f"Cannot write {str(file)!r}: its folder does not exist. Make the folder first."
+            raise DataError(msg)
 
 
 EVERY_ROW, AS_IT_IS = Chosen(), Renamed()

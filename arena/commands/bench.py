@@ -34,6 +34,7 @@ from arena.commands.judge_work import (
     second_judge,
 )
 from arena.domain.model import Model
+from arena.domain.vote import attributes
 from arena.errors import SettingsError
 from arena.terminal import (
     announced,
@@ -582,10 +583,9 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
             baseline = baseline_of(name, chosen.baseline, items, [*known, *chosen.models])
         known[baseline] = baseline_answers(baseline, items) | known.get(baseline, {})
     elif chosen.baseline is not None:
-        msg = (
+        raise DataError(
             f"--baseline {chosen.baseline!r} is for methods of pairs; {method} marks single ones."
         )
-        raise DataError(msg)
     models = tuple(one for one in chosen.models if one != baseline)
     if not models:
         msg = f"{baseline!r} is the baseline, and no other model is named with --models."
@@ -608,13 +608,9 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
         asked=asked,
         judge=judge,
         options=JudgeOptions(
-            judge=chosen.judge,
-            budget=chosen.budget,
+            **attributes(chosen, "judge", "budget", "database", "roster"),
+            **attributes(chosen, "requests_per_minute", "tokens_per_minute"),
             concurrency=16 if chosen.concurrency is None else chosen.concurrency,
-            requests_per_minute=chosen.requests_per_minute,
-            tokens_per_minute=chosen.tokens_per_minute,
-            database=chosen.database,
-            roster=chosen.roster,
         ),
         seed=chosen.seed,
         swap_share=_swap_share(asked_by, chosen.swap_share),
@@ -648,17 +644,15 @@ def _control(
     if chosen.difficulties is None and chosen.regularisation is None:
         return None, None
     if method is None or method.score != "alpaca_eval":
-        msg = (
+        raise DataError(
             "--difficulties and --regularisation are for the length control of alpaca_eval, not "
             f"for {method and method.name!r}."
         )
-        raise DataError(msg)
     if chosen.difficulties is None:
-        msg = (
+        raise DataError(
             f"--regularisation {str(chosen.regularisation)!r} needs the difficulties of "
             "AlpacaEval's instructions: give them with --difficulties."
         )
-        raise DataError(msg)
     gamed = chosen.regularisation
     block = None if gamed is None else read_regularisation(gamed)
     return of_items(read_difficulties(chosen.difficulties), block, items)
@@ -670,11 +664,10 @@ def _require_turns(name: str, method: "FileMethod | None", items: "Sequence[Item
         return
     several = next((item for item in items if item.further), None)
     if several is not None:
-        msg = (
+        raise DataError(
             f"The item {several.id!r} has {len(several.further) + 1} turns, and {name} shows one: "
             "choose a method with turns_a, such as mt_bench."
         )
-        raise DataError(msg)
 
 
 def _show_estimate(

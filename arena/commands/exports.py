@@ -170,11 +170,10 @@ def votes(
     from arena.store.verify import verify
 
     if topics and not read_settings().show_battles:
-        msg = (
+        raise SettingsError(
             "--topics names the topics of prompts, and this arena shows no prompts "
             "(ARENA_SHOW_BATTLES=false): omit it, and see arena topics --private."
         )
-        raise SettingsError(msg)
     with _exporting(export, days) as (store, policy, advance), store.reading() as session:
         policy = replace(policy, tagger=labels.tagger_named(session, tagger))
         named = _topics(asked(session, policy), battles(session)) if topics else {}

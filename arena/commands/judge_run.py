@@ -95,11 +95,10 @@ async def _write(work: Work, folder: Path) -> tuple[list[str], int]:
     assert terms is not None
     kind, n = format_of(model), 0
     if kind == "anthropic" and work.method.description.parameters.top_logprobs is not None:
-        msg = (
+        raise DataError(
             f"{model.id!r} takes batches in Anthropic's format, which has no log-probabilities, "
             f"and {work.method.name} needs them: choose a method that parses text."
         )
-        raise DataError(msg)
     files = _Requests(folder, LIMITS[kind], as_list=kind == "anthropic")
     try:
         async for call in each_due(work.cases, work.method, work.journal, work.options):
@@ -223,7 +222,15 @@ async def _read(work: Work, folder: Path) -> _Read:
     from judge.runs import each_due
 
     read, failed = _Read(), set[str]()
-    places = _index(folder, read)
+    places: dict[str, Place] = {}
+    for file in _results(folder):
+        read.files += 1
+        for offset, line in _lines(file, read):
+            before = places.get(line.custom_id)
+            if before is None or (line.reached and not before[2]):
+                places[line.custom_id] = (file, offset, line.reached)
+            else:
+                read.twice += line.reached and before[2]
 
     async def take(calls: "Sequence[Call]", known: "Mapping[Key, Reply]") -> "dict[Key, Reply]":
         replies: dict[Key, Reply] = {}
@@ -251,20 +258,6 @@ async def _read(work: Work, folder: Path) -> _Read:
     for custom_id, place in [*places.items()][:1]:
         read.say(f"{place[0].name} answers {custom_id[:80]!r}, which is no call of this run.")
     return read
-
-
-def _index(folder: Path, read: _Read) -> dict[str, Place]:
-    """Find the line that answers each request: the first answer, else what is said instead."""
-    places: dict[str, Place] = {}
-    for file in _results(folder):
-        read.files += 1
-        for offset, line in _lines(file, read):
-            before = places.get(line.custom_id)
-            if before is None or (line.reached and not before[2]):
-                places[line.custom_id] = (file, offset, line.reached)
-            else:
-                read.twice += line.reached and before[2]
-    return places
 
 
 def _results(folder: Path) -> list[Path]:

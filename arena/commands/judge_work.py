@@ -253,12 +253,11 @@ def _require_images(work: Work) -> None:
         if seat is None or seat.model.judging.images:
             continue
         if any(named.case.images for named in work.cases):
-            msg = (
+            raise DataError(
                 f"{option} {seat.model.id!r}: some cases have images, and the roster does not "
                 "state that this model accepts them: write judging = { images = true } in its "
                 "entry."
             )
-            raise DataError(msg)
 
 
 def second_judge(
@@ -482,23 +481,21 @@ def _require_bare(task: Task) -> None:
     beside = {"checklist"} if method.pairwise else set()
     beside |= {"rubric"} if task.rubric is None else set()
     if beside & {*method.fields}:
-        msg = (
+        raise DataError(
             f"A probe asks about answers alone, and the method {method.name!r} needs further "
             f"input: choose one of {', '.join(PROBED)}, or a file of your own; judge probe takes "
             "a rubric with --rubric."
         )
-        raise DataError(msg)
 
 
 def margin_of(method: "FileMethod", margin: int | None) -> int | None:
     """Give the length margin, None for none; raises `DataError` where the method has none."""
     if method.length_margin is None:
         if margin is not None:
-            msg = (
+            raise DataError(
                 f"--length-margin {margin} is for methods that have one, such as "
                 f"wildbench_reward, not for {method.name!r}."
             )
-            raise DataError(msg)
         return None
     margin = method.length_margin if margin is None else margin
     return None if margin < 0 else margin

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
     from judge.budget import Estimate
     from judge.case import Case, CaseId
-    from judge.grammar import Reading
     from judge.labels.material import Release, ShownTopic
     from judge.labels.safety import Rate
     from judge.labels.taggers import Label
@@ -77,17 +76,6 @@ def _cases(prompts: Sequence[Sequence[str]]) -> "list[Case]":
     from judge.labels.files import case_of
 
     return [case_of(texts) for texts in prompts]
-
-
-def _labelled(prompts: Sequence[Sequence[str]], readings: "Mapping[CaseId, Reading]") -> "Labels":
-    from judge.grammar import Tags
-    from judge.labels.files import case_of, labels_of
-
-    given: Labels = []
-    for texts in prompts:
-        tags = readings.get(case_of(texts).id)
-        given.append(labels_of(tags, texts) if isinstance(tags, Tags) else None)
-    return given
 
 
 Roles = Sequence[tuple[str, str]]
@@ -136,17 +124,15 @@ def label(
 
     if "://" in source:
         if to is not None or columns:
-            msg = (
+            raise SettingsError(
                 "The labels of a database stay in it, with known columns: omit --to and --column, "
                 "and export the votes with arena export votes."
             )
-            raise SettingsError(msg)
         if options.database is not None:
-            msg = (
+            raise SettingsError(
                 f"--database {options.database!r}: replies for a labelled database are stored in "
                 "it. Omit the option."
             )
-            raise SettingsError(msg)
     if options.judge is not None:
         _by_model(source, to, columns, options, form, dry_run=dry_run)
         return
@@ -173,9 +159,10 @@ def _by_model(
     from arena.store.labels import counts as counted
     from arena.store.store import Store
     from judge.calls import forecast
+    from judge.grammar import Tags
     from judge.labels.accuracy import shares
     from judge.labels.files import TAGGED_FACETS as FACETS
-    from judge.labels.files import Tagging, label_file, prompts_of
+    from judge.labels.files import Tagging, case_of, label_file, labels_of, prompts_of
 
     is_database = "://" in source
     if is_database:
@@ -202,7 +189,11 @@ def _by_model(
             run, _ = asked_of(store, model, _cases(prompts), Tagging(), options, budgets)
             runs.append(run)
             readings = {row.case_id: row.reading for row in run.judged if row.reading is not None}
-            return _labelled(prompts, readings)
+            given: Labels = []
+            for texts in prompts:
+                tags = readings.get(case_of(texts).id)
+                given.append(labels_of(tags, texts) if isinstance(tags, Tags) else None)
+            return given
 
         def values(prompts: Sequence[Sequence[str]]) -> Iterator[tuple[str | None, ...]]:
             for given in labels(prompts):
@@ -431,10 +422,9 @@ def _around_cutoffs(
             votes, named = Files((source,)), dict(columns)
             texts, known = timed_prompts(votes, named.get("prompt"), named.get("time"))
             if known is None:
-                msg = (
+                raise SettingsError(
                     f"There is no column of times in {source!r}: name it with --column time=NAME."
                 )
-                raise SettingsError(msg)
             seconds = known
         first = first_written(duplicates(texts, advance), seconds)
     with working("Rating") as advance:
@@ -655,11 +645,10 @@ def _stored(url: str) -> "Release":
     with reading_existing(url) as session:
         stored = newest(session, private=True)
     if stored is None:
-        msg = (
+        raise SettingsError(
             f"{url} has no release of private topics: an arena with ARENA_SHOW_BATTLES=false "
             "makes one a week, once 50 people have asked 500 prompts."
         )
-        raise SettingsError(msg)
     return stored.release
 
 
@@ -726,8 +715,7 @@ def safety(
     arena safety pack.csv --model pocket-unigram
     arena safety pack.csv --format json --out safety.json
     """
-    if out is not None:
-        require_folder_of(out)
+    require_folder_of(out)
     if labelled is not None and judge is None:
         raise DataError("--labelled is for a judge: name it with --judge.")
     from arena.settings import read_settings

@@ -295,11 +295,10 @@ def _change_invitation(
     from arena.store import people
 
     if odd or revoke == bool(role) or (role and one.invitation.person):
-        msg = (
+        raise SettingsError(
             f"{one.invitation.name!r} has not joined yet: --block revokes the invitation, and "
             "--role changes the role of a new user."
         )
-        raise SettingsError(msg)
     now = datetime.now(UTC)
     changed = store.write(people.change_invitation, one.id, people.TERMINAL, now, role=role)
     state = f"gives the role {role}" if role else "lets nobody in any more"
@@ -371,11 +370,10 @@ def add(
     from arena.store import people, sources
 
     if not is_name(name):
-        msg = (
+        raise SettingsError(
             "The name of a source has up to 40 lower-case letters, digits and hyphens, and is "
             f"not gold; got {name!r}."
         )
-        raise SettingsError(msg)
     token = new_token()
     with arena_store(database) as store, store.writing() as session:
         sources.add(
@@ -538,11 +536,10 @@ def _origins(given: tuple[str, ...]) -> tuple[str, ...]:
     read = [(address, origin_of(address)) for address in given]
     for address, origin in read:
         if origin is None:
-            msg = (
+            raise SettingsError(
                 f"{address!r} is not an origin: write scheme, name and port alone, such as "
                 "https://app.example.org or http://localhost:8000."
             )
-            raise SettingsError(msg)
     if len(read) > MOST_ORIGINS:
         raise SettingsError(f"A source has up to {MOST_ORIGINS} origins, got {len(read)}.")
     return tuple(dict.fromkeys(origin for _, origin in read if origin))

@@ -139,8 +139,7 @@ def rate(
             raise DataError(f"{EVERY_EVAL_EVER} writes one board: omit --by and --compare.")
     else:
         form = formats.chosen_format(form, out)
-    if out is not None:
-        require_folder_of(out)
+    require_folder_of(out)
     if table is not None and plots is not None:
         raise DataError("--plots draws votes of files: omit it with --table.")
     from threadpoolctl import threadpool_limits
@@ -463,8 +462,7 @@ def mix(
     arena mix votes.parquet --mix coding=0.5,writing=0.5 --format json
     """
     form = formats.chosen_format(form, out)
-    if out is not None:
-        require_folder_of(out)
+    require_folder_of(out)
     if not given and len(source) < 2:
         msg = "Name a file of your own prompts before the votes, or give --mix CATEGORY=SHARE,..."
         raise DataError(msg)
@@ -532,8 +530,7 @@ def value(
     arena value votes.parquet --safety safety.json
     arena value votes.parquet --plot value.svg
     """
-    for file in filter(None, (out, plot)):
-        require_folder_of(file)
+    require_folder_of(out, plot)
     from judge.labels.safety import read_safety
     from rating.tables.columns import Reading
     from rating.tables.counts import read_figures

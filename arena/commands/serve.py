@@ -38,7 +38,7 @@ from arena.domain.model import Model, Release, Roster, Standing
 from arena.domain.room_view import Trial
 from arena.domain.vote import FAILURES, FailureClass
 from arena.errors import SettingsError
-from arena.terminal import plain, say, show, table, working, write_json
+from arena.terminal import plain, present, say, show, table, working, write_json
 
 if TYPE_CHECKING:
     from arena.boards.bundle import Checked
@@ -639,11 +639,9 @@ def verify(
         return
     with working("Verifying") as advance:
         verified = _verified(record, noted, advance)
-    if form == "json":
-        whole = verified.problem is None
-        write_json({"verified": whole, "whole": whole, **asdict(verified)})
-    else:
-        say(f"{record}: {_in_words(verified)}")
+    whole = verified.problem is None
+    result = {"verified": whole, "whole": whole, **asdict(verified)}
+    present(result, form, lambda _: say(f"{record}: {_in_words(verified)}"))
     if verified.problem or verified.counts:
         sys.exit(3)
 
@@ -685,8 +683,7 @@ def publish(
     from arena.store.store import existing
 
     chosen = policy_named(policy)
-    for path in filter(None, (folder, votes_to)):
-        require_folder_of(path)
+    require_folder_of(folder, votes_to)
     settings = read_settings(database=database, card=card)
     statements = read_statements(settings.card)
     with working("Publishing") as advance, existing(settings.database) as store:

@@ -120,11 +120,10 @@ def judge(
     if terms.certificate is not None:
         require_folder_of(terms.certificate)
         if terms.certificate.exists():
-            msg = (
+            raise DataError(
                 f"The validation certificate {str(terms.certificate)!r} exists and is not "
                 "overwritten. Name another file."
             )
-            raise DataError(msg)
     from judge.report.page import licence_section
     from judge.report.studies import report_page, write_report
     from judge.studies.licence import as_toml, grant
@@ -469,11 +468,10 @@ def _answered_items(file: Path, chosen: _LiveAnswers, database: str | None) -> "
 
     models = chosen.models or ()
     if not FEWEST <= len(models) <= MOST_RESPONSES:
-        msg = (
+        raise DataError(
             f"--models names {len(models)} ({', '.join(models)}): give {FEWEST} to "
             f"{MOST_RESPONSES} of the roster."
         )
-        raise DataError(msg)
     items = read_items(file)
     roster = read_settings(database=database, roster=chosen.roster).roster
     asked = cast(models, {}, len(items), roster, "--models")
@@ -632,17 +630,15 @@ def create(
         msg = "Runs have outcomes and tasks of their own: omit --outputs, --prompts and --models."
         raise DataError(msg)
     if reveal and repeats:
-        msg = (
+        raise DataError(
             f"--repeats {repeats:g} shows items again, and --reveal names their models: omit one "
             "of them."
         )
-        raise DataError(msg)
     if (qualification is None) != (pass_share is None):
-        msg = (
+        raise DataError(
             "A qualification needs a file and a share to pass: give both --qualification and "
             "--pass."
         )
-        raise DataError(msg)
     if pass_share is not None and not 0 < pass_share <= 1:
         raise DataError(f"--pass {pass_share:g} is not a share: give more than 0 and at most 1.")
     if items is None:
@@ -663,11 +659,10 @@ def create(
         _mind_names(planned, allowed=allow_names)
     text = "" if guidelines is None else storable(read_text(guidelines))
     if len(text) > MOST_GUIDELINES:
-        msg = (
+        raise DataError(
             f"{str(guidelines)!r} has {len(text):,} characters: the maximum is "
             f"{MOST_GUIDELINES:,}."
         )
-        raise DataError(msg)
     plan = StudyPlan(
         name=name,
         raters_per_item=raters_per_item,
@@ -807,11 +802,10 @@ def _stop_words(result: "StudyStatus") -> str:
 
 def _require_numbers(name: str, repeats: float, pilot: int, until: float | None) -> None:
     if not NAME.fullmatch(name):
-        msg = (
+        raise DataError(
             f"{name[:80]!r} is not a name for a study: give 1 to 60 letters, digits, - and _, "
             "beginning with a letter or digit."
         )
-        raise DataError(msg)
     if not 0 <= repeats <= 0.5:
         raise DataError(f"--repeats {repeats:g} is not from 0 to 0.5: give a share such as 0.05.")
     if pilot < 0:
@@ -864,11 +858,10 @@ def _mind_names(planned: "list[PlannedItem]", *, allowed: bool) -> None:
     if len(names) > MOST_NAMED:
         say(f"and {len(names) - MOST_NAMED:,} more", error=True)
     if names and not allowed:
-        msg = (
+        raise DataError(
             f"These {len(names):,} names of models or vendors would be visible to raters. Replace "
             "names that reveal a system, or pass --allow-names if none does."
         )
-        raise DataError(msg)
 
 
 def _answered(

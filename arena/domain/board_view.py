@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.model import LISTED_AFTER, Kind, Stage
-from arena.domain.vote import GOLD_BATTLE, LEFT_OUT, SKIPPED, Choice, Cut
+from arena.domain.vote import GOLD_BATTLE, LEFT_OUT, SKIPPED, Choice, Cut, attributes
 from rating.mix import MixBoard, PooledRating, Pooling, Preference, RankReach
 from rating.pooling import Unseen
 from rating.report import ModelRating
@@ -314,11 +314,11 @@ class ModelRecord:
     name: str
     organisation: str
     kind: Kind
-    battles: int
-    failed: int
-    abandoned: int
-    price_per_1000: float | None
-    median_s: float | None
+    battles: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    price_per_1000: float | None = None
+    median_s: float | None = None
 
     @property
     def lost(self) -> int:
@@ -578,21 +578,15 @@ class Board:
         return ({"adjusted": adjusted.to_dict()} if adjusted else {}) | {
             "method": {
                 "words": self.method,
-                "level": self.level,
-                "anchor_mean": self.anchor_mean,
-                "listed_after": self.listed_after,
-                "policy": self.policy,
+                **attributes(self, "level", "anchor_mean", "listed_after", "policy"),
                 "policy_rules": list(self.policy_rules),
-                "version": self.version,
-                "data_hash": self.data_hash,
+                **attributes(self, "version", "data_hash"),
                 "updated": self.updated.isoformat(),
             },
             "votes": {
                 "used": self.votes,
                 "dropped": dict(self.left_out),
-                "voters": self.voters,
-                "effective_voters": self.effective_voters,
-                "top_voter_share": self.top_voter_share,
+                **attributes(self, "voters", "effective_voters", "top_voter_share"),
             },
             "ratings": [row.to_dict() for row in self.rows],
             "newcomers": [asdict(one) for one in self.newcomers],
@@ -619,10 +613,7 @@ def rows_of(board: Mapping[str, Any]) -> list[dict[str, Any]]:
     method, votes = board["method"], board["votes"]
     beside = {
         "method": method["words"],
-        "level": method["level"],
-        "policy": method["policy"],
-        "version": method["version"],
-        "data_hash": method["data_hash"],
+        **{name: method[name] for name in ("level", "policy", "version", "data_hash")},
         "board_votes": votes["used"],
         "board_voters": votes["voters"],
         "updated": method["updated"],
@@ -678,8 +669,7 @@ class PastBattle:
     cut_b: Cut | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShownModel:
+class ShownModel(NamedTuple):
     """A model as its card has it; ``since`` is when the arena first knew of it."""
 
     id: str
@@ -690,8 +680,7 @@ class ShownModel:
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTurn:
+class ShownTurn(NamedTuple):
     """What was asked, and both answers that the vote was about or that led to them."""
 
     prompt: str
@@ -701,8 +690,7 @@ class ShownTurn:
     cut_b: Cut | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShownVote:
+class ShownVote(NamedTuple):
     """A vote that counts, with the first prompt of its battle.
 
     Attributes
@@ -741,8 +729,7 @@ class ShownVotes:
     older_than: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasedTopics:
+class ReleasedTopics(NamedTuple):
     """What people ask about, as it was published.
 
     Attributes
@@ -756,8 +743,7 @@ class ReleasedTopics:
     release: "Release"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownBattle:
+class ShownBattle(NamedTuple):
     """A vote that a policy counts, and all that was said before it."""
 
     policy: str
@@ -881,11 +867,7 @@ class LabelBoard:
             "label": self.label,
             "method": {
                 "words": self.method,
-                "level": self.level,
-                "anchor_mean": self.anchor_mean,
-                "policy": self.policy,
-                "version": self.version,
-                "data_hash": self.data_hash,
+                **attributes(self, "level", "anchor_mean", "policy", "version", "data_hash"),
                 "updated": self.updated.isoformat(),
             },
             "votes": {"used": self.votes, "voters": self.voters, "labelled": self.of},
@@ -899,15 +881,8 @@ class LabelBoard:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, each with how all were made."""
-        beside = {
-            "facet": self.facet,
-            "value": self.value,
-            "method": self.method,
-            "policy": self.policy,
-            "version": self.version,
-            "data_hash": self.data_hash,
-            "updated": self.updated.isoformat(),
-        }
+        beside = attributes(self, "facet", "value", "method", "policy", "version", "data_hash")
+        beside["updated"] = self.updated.isoformat()
         return [row.to_flat() | beside for row in self.rows]
 
 

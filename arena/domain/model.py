@@ -185,45 +185,39 @@ def first_fault(model: Model) -> str | None:
 
 def _faults(model: Model) -> Iterator[tuple[str, object, str]]:
     """Give a key, its value, and what that must be instead."""
-    for key, value, holds, wanted in (
-        ("id", model.id, MODEL_ID.fullmatch(model.id), "letters, digits and . : / @ + - _"),
-        ("name", model.name, model.name.strip(), "a name that people can read"),
+    for key, holds, wanted in (
+        ("id", MODEL_ID.fullmatch(model.id), "letters, digits and . : / @ + - _"),
+        ("name", model.name.strip(), "a name that people can read"),
         (
             "endpoint",
-            _masked(model.endpoint),
             ENDPOINT.fullmatch(model.endpoint),
             "http(s)://, local://, pocket:// or recorded:// and an address, without a user or a "
             "password",
         ),
         (
             "endpoint",
-            _masked(model.endpoint),
             not model.endpoint.startswith("local://")
             or (model.endpoint, model.model) == ("local://smollm2/v1", "smollm2"),
             "local://smollm2/v1 with the model smollm2, which is the only local model",
         ),
         (
             "endpoint",
-            _masked(model.endpoint),
             "#" not in model.endpoint,
             "an address without a fragment (#...), which is sent nowhere",
         ),
         (
             "endpoint",
-            _masked(model.endpoint),
             not any(map(SECRET.search, _query_names(model.endpoint))),
             "an address without a key in its query: name the key in api_key_env, and the header "
             "that takes it in api_key_header",
         ),
         (
             "api_key_env",
-            model.api_key_env,
             not (model.api_key_env or "").upper().startswith("ARENA_"),
             "the name of a model's key, and of none of the arena's own settings",
         ),
         (
             "api_key_header",
-            model.api_key_header,
             model.api_key_header is None
             or (
                 HEADER.fullmatch(model.api_key_header)
@@ -233,63 +227,56 @@ def _faults(model: Model) -> Iterator[tuple[str, object, str]]:
         ),
         (
             "api_key_header",
-            model.api_key_header,
             model.api_key_header is None or model.api_key_env,
             "absent where api_key_env names no key",
         ),
         (
             "without",
-            [*model.without],
             OPTIONAL.issuperset(model.without),
             f"a list of parameters that a request can do without: {', '.join(sorted(OPTIONAL))}",
         ),
         (
             "without",
-            [*model.without],
             not model.decoding.keys() & {*model.without},
             "a list of parameters that decoding does not set",
         ),
         (
             "weight",
-            model.weight,
             0 <= model.weight <= MOST_WEIGHT,
             f"a number from 0 to {MOST_WEIGHT:,}",
         ),
         (
             "characters_per_s",
-            model.characters_per_s,
             0.1 <= model.characters_per_s <= 1e9,
             "a number from 0.1 to 1,000,000,000",
         ),
         (
             "recording",
-            model.recording,
             (model.recording is not None) == model.endpoint.startswith("recorded://"),
             "a file for a recorded:// endpoint, and for no other",
         ),
         (
             "id",
-            model.id,
             model.release is Release.RELEASED or not _given_away(model),
             "one that does not give away the name, organisation or model until it is released",
         ),
-        ("family", model.family, len(model.family) <= 100, "a name of at most 100 characters"),
+        ("family", len(model.family) <= 100, "a name of at most 100 characters"),
         (
             "declared_order",
-            model.declared_order,
             model.declared_order is None
             or (model.family and 0 < model.declared_order <= 1_000_000),
             "a place from 1 to 1,000,000 among the variants of a family",
         ),
         (
             "contamination_report",
-            model.contamination_report,
             model.contamination_report is None or REPORT.fullmatch(model.contamination_report),
             "http:// or https:// and an address",
         ),
     ):
         if not holds:
-            yield key, value, wanted
+            value = getattr(model, key)
+            value = _masked(value) if key == "endpoint" else value
+            yield key, [*value] if key == "without" else value, wanted
     for name in (one.name for one in fields(model)):
         if isinstance(text := getattr(model, name), str) and "\0" in text:
             yield name, text, "a text without the character U+0000"

@@ -554,10 +554,10 @@ class ModelCall:
     id: str
     name: str
     kind: Kind
-    versions: int
-    system_prompt: str | None
-    decoding: Mapping[str, str]
-    tools: tuple[str, ...]
+    versions: int = 0
+    system_prompt: str | None = None
+    decoding: Mapping[str, str] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

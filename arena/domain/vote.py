@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from judge.case import TokenLogprob
 from rating.sentences import Sentence
@@ -292,6 +292,11 @@ def as_sentence(reason: str) -> str:
     """
     logged = re.fullmatch("(?:ring|coordinated votes) (for|against) (.+)", reason)  # 0.1: ring
     return ring_reason(*logged.groups()) if logged else reason
+
+
+def attributes(value: object, *names: str) -> dict[str, Any]:
+    """Give some attributes of a value by their names, where another value has them, too."""
+    return {name: getattr(value, name) for name in names}
 
 
 class Tagger(NamedTuple):

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from arena.domain.model import Model
@@ -632,8 +632,7 @@ MOST_TOKENS = 4096
 """Of a reply, where nothing says otherwise: Anthropic wants a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """The most that a file of requests may hold, as its maker says."""
 
     requests: int
@@ -713,8 +712,7 @@ def _batches_part(part: dict[str, Any]) -> dict[str, Any]:
     return {"type": "image", "source": kind if data else {"type": "url", "url": head}}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line of what came back.
 
     Attributes

@@ -141,7 +141,13 @@ class Connections(httpx2.AsyncBaseTransport):
     ) -> httpx2.Response:
         """Send what would be a request of httpx2, without making one."""
         with _as_httpx2_errors():
-            answer = await self._opened().request(
+            if self._session is None:  # it belongs to the loop that runs with the first request
+                self._session = aiohttp.ClientSession(
+                    connector=_connector(self._verify),
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    auto_decompress=False,
+                )
+            answer = await self._session.request(
                 method,
                 _target(url),
                 headers=headers,
@@ -150,9 +156,12 @@ class Connections(httpx2.AsyncBaseTransport):
                 proxy=_proxy_of(url),
                 timeout=self._limits,
             )
+        # httpx2 decodes and folds each header: those that nobody looks at are left out
+        wanted = READ_OF_FAILURES if answer.status >= 300 else READ_OF_ANSWERS
+        headers_read = [one for one in answer.raw_headers if one[0].lower() in wanted]
         return httpx2.Response(
             answer.status,
-            headers=_wanted(answer.raw_headers, failed=answer.status >= 300),
+            headers=headers_read,
             stream=_Body(answer),
             extensions={HEADER_BYTES: sum(len(n) + len(v) for n, v in answer.raw_headers)},
         )
@@ -161,16 +170,6 @@ class Connections(httpx2.AsyncBaseTransport):
         """Close every connection; requests that are under way fail."""
         if self._session is not None:
             await self._session.close()
-
-    def _opened(self) -> aiohttp.ClientSession:
-        """Open the session with the first request: it belongs to the loop that runs then."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=_connector(self._verify),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-            )
-        return self._session
 
 
 def _connector(verify: ssl.SSLContext) -> aiohttp.TCPConnector:
@@ -300,14 +299,6 @@ class _Body(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Give the connection back if all of it was read, and close it if not."""
         self._answer.close()
-
-
-def _wanted(
-    headers: tuple[tuple[bytes, bytes], ...], *, failed: bool
-) -> list[tuple[bytes, bytes]]:
-    """Exclude the headers that nobody looks at: httpx2 decodes and folds each of them."""
-    wanted = READ_OF_FAILURES if failed else READ_OF_ANSWERS
-    return [(name, value) for name, value in headers if name.lower() in wanted]
 
 
 @lru_cache

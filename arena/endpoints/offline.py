@@ -40,8 +40,7 @@ _RELEASE_NOTE = re.compile(r"(?:New|Changed|Added|Deprecated) (?:in|since) versi
 _SENTENCE_WORDS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Passage:
+class _Passage(NamedTuple):
     """A paragraph of the reference.
 
     Attributes
@@ -313,8 +312,7 @@ def _within(sentences: Iterable[str], n_words: int) -> str:
     return " ".join(fitting)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     """What a request asks, as read from its body."""
 
     model: str
@@ -488,8 +486,7 @@ class _Toy(Protocol):
         """Write an answer to a prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Voice:
+class _Voice(NamedTuple):
     """How a toy learns, which takes time the first time only, and how fast it speaks."""
 
     train: Callable[[], _Toy]

@@ -160,19 +160,15 @@ class Limits:
             self._by_address.popleft()
 
     def _refuse_voter(self, voter: Voter, now: datetime) -> None:
-        most = self._per_voter
         used = [(at, 1.0) for at in self._prompts_of(voter.id, now - HOUR)]
-        if (free := free_at(used, most, HOUR, now)) is not None:
-            reached = Sentence("Your limit is %(battles)s per hour.", battles=_battles(most))
-            raise LimitError(reached, free)
+        number = _battles(self._per_voter)
+        reached = Sentence("Your limit is %(battles)s per hour.", battles=number)
+        _refuse(used, self._per_voter, HOUR, now, reached)
 
     def _refuse_address(self, address: str, most: int, now: datetime) -> None:
         used = [(at, 1.0) for at, other in self._by_address if other == address]
-        if (free := free_at(used, most, HOUR, now)) is not None:
-            reached = Sentence(
-                "Your network's limit is %(battles)s per hour.", battles=_battles(most)
-            )
-            raise LimitError(reached, free)
+        reached = Sentence("Your network's limit is %(battles)s per hour.", battles=_battles(most))
+        _refuse(used, most, HOUR, now, reached)
 
     def _refuse_spending(self, voter: Voter, now: datetime) -> None:
         of_all = Sentence("The arena has reached its cost limit for a day.")
@@ -181,10 +177,15 @@ class Limits:
             (self._dollars_a_day, None, of_all),
             (self._dollars_per_voter_day, voter.id, of_one),
         ):
-            if most is None:
-                continue
-            if (free := free_at(self._spent(now - DAY, whose), most, DAY, now)) is not None:
-                raise LimitError(reached, free)
+            if most is not None:
+                _refuse(self._spent(now - DAY, whose), most, DAY, now, reached)
+
+
+def _refuse(
+    used: Sequence[Use], most: float, window: timedelta, now: datetime, reached: Sentence
+) -> None:
+    if (free := free_at(used, most, window, now)) is not None:
+        raise LimitError(reached, free)
 
 
 def _battles(number: int) -> Sentence:

@@ -449,12 +449,16 @@ def mix_page(
     of_view: dict[str, Any] = {}
     if view:
         board, pair = view.board, pair_among(list(view.names), *pair)
+        mix = board.mix
+        asked = {name: f"{share:.6g}" for name, share in mix.shares.items()}
+        asked |= {"prompts": str(mix.prompts)} if mix.prompts else {}
+        asked |= {"policy": view.policy} if view.policy != DEFAULT.name else {}
         of_view = {
             "hint": board.n_effective < FEW,
             "axis": Scale.of_ratings(board.report.ratings, board.report.options.mean),
             "preference": view.preference(*pair),
             "kappas": sorted({one.kappa for one in board.envelope}),
-            "json_address": _mix_json(view),
+            "json_address": "/mix.json?" + urlencode(asked),
         }
     return filled(
         "mix.html",
@@ -470,15 +474,6 @@ def mix_page(
         now=now,
         **of_view,
     )
-
-
-def _mix_json(view: MixView) -> str:
-    """Give where the board of a mix is JSON."""
-    mix = view.board.mix
-    asked = {name: f"{share:.6g}" for name, share in mix.shares.items()}
-    asked |= {"prompts": str(mix.prompts)} if mix.prompts else {}
-    asked |= {"policy": view.policy} if view.policy != DEFAULT.name else {}
-    return "/mix.json?" + urlencode(asked)
 
 
 def value_page(valued: Valued | None, *, now: datetime, visit: Visit = ANYBODY) -> str:

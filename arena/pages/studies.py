@@ -6,11 +6,10 @@ The card of how the arena evaluates as a page, and a published board as a file.
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
@@ -46,15 +45,7 @@ from arena.errors import (
     UnknownStudyError,
 )
 from arena.guard.access import FIRST_CONTACT, PERSONAL, RESEARCHERS
-from arena.pages.rendering import (
-    ANYBODY,
-    ARENA_NAME,
-    READ,
-    Visit,
-    filled,
-    missing_page,
-    visit_to,
-)
+from arena.pages.rendering import ANYBODY, ARENA_NAME, READ, Visit, filled, missing_page, visit_to
 from arena.parts import Parts
 from arena.store import studies
 from judge.render.pages import as_file
@@ -99,8 +90,7 @@ NO_COOKIE = Sentence("The arena needs a cookie to know what you have rated. Allo
 OWN_FIRST = Sentence("You are a rater of this study: its figures are here after you finish.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
+class _Sent(NamedTuple):
     """A rating as it was sent, to send again.
 
     Attributes
@@ -199,6 +189,7 @@ def studies_router(parts: Parts) -> APIRouter:
     def _item_page(
         request: Request, plan: StudyPlan, shown: Shown, problem: str | None = None
     ) -> Response:
+        texts = (one["text"] for side in shown.steps for one in side if one["kind"] in AS_MARKDOWN)
         return page(
             request,
             "rate.html",
@@ -215,7 +206,7 @@ def studies_router(parts: Parts) -> APIRouter:
             longest_comment=LONGEST_COMMENT,
             step_words=STEP_WORDS,
             markdown_kinds=AS_MARKDOWN,
-            as_markdown=_are_short(shown.steps),
+            as_markdown=sum(map(len, texts)) <= MOST_RENDERED,  # of all sides or of none
             at_first=SHOWN_AT_FIRST,
         )
 
@@ -305,12 +296,6 @@ def studies_router(parts: Parts) -> APIRouter:
         return page(request, "study_results.html", status=status)
 
     return router
-
-
-def _are_short(steps: Sequence[Sequence[Mapping[str, str]]]) -> bool:
-    """Tell whether messages are shown as Markdown: those of all sides or none."""
-    texts = (one["text"] for side in steps for one in side if one["kind"] in AS_MARKDOWN)
-    return sum(map(len, texts)) <= MOST_RENDERED
 
 
 def _researches(request: Request) -> bool:

@@ -24,12 +24,7 @@ from arena.domain.battle import (
 )
 from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice, FailureClass, Receipt, Voter
-from arena.errors import (
-    BadPromptError,
-    ClosingError,
-    NotReadyError,
-    PlayError,
-)
+from arena.errors import BadPromptError, ClosingError, NotReadyError, PlayError
 from arena.play.live import Ask, blind_battle, stored_snapshot
 from arena.play.matchmaking import (
     EMPTY_PROMPT,

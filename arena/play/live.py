@@ -39,13 +39,7 @@ from arena.domain.vote import (
 from arena.errors import EXPIRED, EndpointError
 from arena.play.matchmaking import NOT_SAVED, VERSION, Draw, Rules
 from arena.play.pace import Pacer, Progress, needs
-from arena.store.chain import (
-    AnswerOutcome,
-    NewBattle,
-    StoredAnswer,
-    StoredBattle,
-    StoredTurn,
-)
+from arena.store.chain import AnswerOutcome, NewBattle, StoredAnswer, StoredBattle, StoredTurn
 from judge.case import Message
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -144,8 +144,7 @@ def pair_probabilities(
     return gain_pairs(own.theta, own.covariance, contrast=contrast, exploration=exploration)
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(NamedTuple):
     """A pair of models on its sides.
 
     Attributes

@@ -21,13 +21,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from arena.domain.battle import (
-    AnswerStatus,
-    BattleState,
-    Notice,
-    Side,
-    Snapshot,
-)
+from arena.domain.battle import AnswerStatus, BattleState, Notice, Side, Snapshot
 from arena.domain.model import Model
 from arena.domain.vote import FailureClass
 from arena.errors import StoreError, UnknownBattleError
@@ -45,14 +39,7 @@ from arena.play.live import (
     running_snapshot,
     stored_snapshot,
 )
-from arena.play.matchmaking import (
-    INTERRUPTED,
-    NOT_SAVED,
-    STOPPED,
-    TOO_LONG,
-    Rules,
-    failed_message,
-)
+from arena.play.matchmaking import INTERRUPTED, NOT_SAVED, STOPPED, TOO_LONG, Rules, failed_message
 from arena.play.pace import Pacer, Paces
 from arena.store.battles import runners
 from arena.store.chain import AnswerKey, AnswerOutcome, StoredBattle, Took

@@ -11,8 +11,8 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from arena.domain.battle import Followed, Side
 from arena.domain.model import OWNER, Model, set_of
@@ -32,8 +32,7 @@ PIECE_S = 0.1
 """Seconds between the pieces of an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class _GoldBattle:
+class _GoldBattle(NamedTuple):
     """A gold pair on its sides; ``prompt_set`` is how the record marks it."""
 
     prompt: str

@@ -21,9 +21,9 @@ from random import Random
 
 from arena.domain.battle import BattleState, Notice, Pacing, Side, Snapshot
 from arena.domain.board_view import RecordCheck
-from arena.domain.model import SET, Entry, Pair, Source, VersionAnswer
+from arena.domain.model import SET, Entry, Pair, Source
 from arena.domain.people import Perishable
-from arena.domain.vote import FAILURES, NAMING, Choice, Receipt, Tagger
+from arena.domain.vote import FAILURES, NAMING, Choice, Receipt, Tagger, attributes
 from arena.errors import (
     ERASED,
     EXPIRED,
@@ -37,15 +37,7 @@ from arena.errors import (
 from arena.guard.access import token_hash
 from arena.play.live import stored_snapshot
 from arena.play.matchmaking import INTERRUPTED
-from arena.store import (
-    blocks,
-    erasing,
-    kept_boards,
-    labels,
-    roster,
-    sources,
-    voting,
-)
+from arena.store import blocks, erasing, kept_boards, labels, roster, sources, voting
 from arena.store.battles import written_battle
 from arena.store.chain import Ballot, NewBattle, StoredBattle
 from arena.store.engine import PATIENCE, PULSE_S
@@ -161,12 +153,7 @@ class RecordVerifier:
                 kept_boards.drop(session)
         self.check = RecordCheck(
             at=self._now(),
-            links=verified.links,
-            head=verified.head,
-            votes=verified.votes,
-            hashes_only=verified.hashes_only,
-            deleted=verified.deleted,
-            problem=verified.problem,
+            **attributes(verified, "links", "head", "votes", "hashes_only", "deleted", "problem"),
         )
 
     def _pace(self, done: int, _total: int) -> None:
@@ -252,8 +239,19 @@ class Sources:
                     vote_key = _vote_key(token, known.battle_id)  # of a new token another one
                     sources.vote_with(session, known.battle_id, token_hash(vote_key))
                 return known.battle_id, known.owner, vote_key, False
-            shown = now - timedelta(seconds=sent.seconds)
-            new = self._draft(source, sent, sides, seed, shown)
+            new = NewBattle(
+                owner=source.voter(sent.rater),
+                prompt=sent.prompt,
+                a=source.model(sides[Side.A].version),
+                b=source.model(sides[Side.B].version),
+                side_seed=seed,
+                sampler=SAMPLER,
+                sampler_version=SAMPLER_VERSION,
+                pacing=Pacing.BOTH_DONE,
+                prompt_set=f"{SET}{source.name}",
+                prompt_id=prompt_id(self.secret, sent.prompt),
+                created=now - timedelta(seconds=sent.seconds),
+            )
             vote_key = _vote_key(token, new.public_id) if choice is None else ""
             vote_key_hash = token_hash(vote_key) if vote_key else None
             sources.take(session, source, new, sides, key_hash, vote_key_hash, now)
@@ -345,29 +343,6 @@ class Sources:
                 version=repr(sent.a.version),
             )
             raise BadComparisonError(msg)
-
-    def _draft(
-        self,
-        source: Source,
-        sent: Pair,
-        sides: Mapping[Side, VersionAnswer],
-        side_seed: int,
-        created: datetime,
-    ) -> NewBattle:
-        a, b = (source.model(sides[side].version) for side in Side)
-        return NewBattle(
-            owner=source.voter(sent.rater),
-            prompt=sent.prompt,
-            a=a,
-            b=b,
-            side_seed=side_seed,
-            sampler=SAMPLER,
-            sampler_version=SAMPLER_VERSION,
-            pacing=Pacing.BOTH_DONE,
-            prompt_set=f"{SET}{source.name}",
-            prompt_id=prompt_id(self.secret, sent.prompt),
-            created=created,
-        )
 
 
 def _vote_key(token: str, battle_id: str) -> str:

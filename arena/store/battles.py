@@ -24,7 +24,7 @@ from arena.domain.board_view import (
     ShownVotes,
 )
 from arena.domain.model import GONE_ON, Kind, Model
-from arena.domain.vote import Choice, Cut, Policy, cut_of
+from arena.domain.vote import Choice, Cut, Policy, attributes, cut_of
 from arena.errors import ERASED, EXPIRED, NotReadyError, UnknownBattleError
 from arena.store import voting
 from arena.store.chain import (
@@ -128,16 +128,11 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
         raise UnknownBattleError
     return StoredBattle(
         public_id=battle_id,
-        owner=battle.owner,
         mode=Mode(battle.mode),
         state=BattleState(battle.state),
-        message=battle.message,
-        created=battle.created,
-        asked=battle.asked,
         turns=turns,
         choice=Choice(battle.outcome) if battle.outcome else None,
-        process=battle.process,
-        prompt_set=battle.prompt_set,
+        **attributes(battle, "owner", "message", "created", "asked", "process", "prompt_set"),
         remarks=None if battle.updated is None else remarks_of(battle),
         withheld=battle.remarked is not None and battle.updated is None,
         repicks=battle.repicks,
@@ -201,16 +196,10 @@ def _stored_turns(
 def _stored_answer(row: Row[*tuple[Any, ...]]) -> StoredAnswer:
     return StoredAnswer(
         side=Side(row.side),
-        attempt=row.attempt,
-        model_id=row.model_id,
         model_name=row.name,
-        text=row.text,
         status=AnswerStatus(row.status),
-        error_class=row.error_class,
-        finish_reason=row.finish_reason,
-        first_token_s=row.first_token_s,
-        tokens_out=row.tokens_out,
-        cost=row.cost,
+        **attributes(row, "attempt", "model_id", "text", "error_class", "finish_reason"),
+        **attributes(row, "first_token_s", "tokens_out", "cost"),
     )
 
 
@@ -342,7 +331,7 @@ def own_battles(session: Session, owner: str) -> dict[str, dict[str, object]]:
     names = ("outcome", "created", "seconds_to_vote", "link", "hash")
     return {
         fought.public_id: {"hidden": fought.hidden, "erased": fought.erased}
-        | ({"vote": {name: getattr(vote, name) for name in names}} if vote else {})
+        | ({"vote": attributes(vote, *names)} if vote else {})
         for fought, vote in rows
     }
 
@@ -854,22 +843,14 @@ def _cost(outcome: AnswerOutcome) -> float | None:
 
 def _battle(new: NewBattle) -> dict[str, object]:
     return {
-        "public_id": new.public_id,
+        **attributes(new, "public_id", "mode", "prompt_set", "prompt_id", "pacing", "created"),
+        **attributes(new, "side_seed", "sampler", "sampler_version", "pair_probability"),
         "owner": new.owner.id,
-        "mode": new.mode,
         "model_a": new.a.id,
         "model_b": new.b.id,
-        "side_seed": new.side_seed,
-        "sampler": new.sampler,
-        "sampler_version": new.sampler_version,
-        "pair_probability": new.pair_probability,
-        "prompt_set": new.prompt_set,
-        "prompt_id": new.prompt_id,
         "system_prompt_hash_a": _prompt_hash(new.a),
         "system_prompt_hash_b": _prompt_hash(new.b),
-        "pacing": new.pacing,
         "state": BattleState.CREATED,
-        "created": new.created,
         "app_version": new.app_version,
     }
 

@@ -251,13 +251,7 @@ BOUND = (
 """What a vote binds, by the names of an export's columns."""
 
 BOUND_BEFORE_THE_MARK = (
-    "voter_id",
-    "turn",
-    "attempt_a",
-    "attempt_b",
-    "outcome",
-    "key",
-    "order_shown",
+    *("voter_id", "turn", "attempt_a", "attempt_b", "outcome", "key", "order_shown"),
     "seconds_to_vote",
 )
 
@@ -428,18 +422,8 @@ _TURNS: Select[*tuple[Any, ...]] = (
     .order_by(col(TurnRow.turn))
 )
 FIGURES = (
-    "turn",
-    "side",
-    "attempt",
-    "model_id",
-    "status",
-    "error_class",
-    "finish_reason",
-    "first_token_s",
-    "duration_s",
-    "tokens_in",
-    "tokens_out",
-    "cost",
+    *("turn", "side", "attempt", "model_id", "status", "error_class", "finish_reason"),
+    *("first_token_s", "duration_s", "tokens_in", "tokens_out", "cost"),
 )
 """What a vote binds of each answer of its battle, besides the words."""
 _ANSWERS = (
@@ -449,8 +433,7 @@ _ANSWERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(NamedTuple):
     """All that was asked and answered in a battle.
 
     Attributes
@@ -541,11 +524,6 @@ def _some_at_a_time(connection: Connection, query: Select[Any], link: Any) -> It
     while rows := connection.execute(query.where(link > after).limit(BATCH)).all():
         yield from rows
         after = rows[-1].link
-
-
-def of_exclusion(row: AnyRow) -> dict[str, object]:
-    """Give what an exclusion binds."""
-    return {name: getattr(row, name) for name in OF_EXCLUSION}
 
 
 def _transcript(turns: list[AnyRow], answers: list[AnyRow]) -> Transcript:

@@ -67,24 +67,9 @@ LOCK_TIMEOUT_S = 15.0
 """How long a statement waits for a lock that another process holds."""
 
 OF_WORDS = (
-    "turn",
-    "answer",
-    "battle",
-    "vote",
-    "vote_remark",
-    "vote_block",
-    "vote_style",
-    "board",
-    "exclusion",
-    "judgement",
-    "verdict",
-    "topic_release",
-    "person",
-    "invitation",
-    "act",
-    "study_rater",
-    "study_assignment",
-    "study_rating",
+    *("turn", "answer", "battle", "vote", "vote_remark", "vote_block", "vote_style", "board"),
+    *("exclusion", "judgement", "verdict", "topic_release", "person", "invitation", "act"),
+    *("study_rater", "study_assignment", "study_rating"),
 )
 """Tables with words of people in them, or their votes."""
 
@@ -185,11 +170,10 @@ def _open_postgresql(url: URL, lock_timeout_s: float) -> Engine:
         )
     except (NoSuchModuleError, ImportError) as error:
         reason = str(error).splitlines()[0]
-        msg = (
+        raise StoreError(
             f"Cannot use a {url.drivername!r} database: {reason}. Install the arena with its "
             "extra 'postgres': pip install 'blind-arena[postgres]'."
-        )
-        raise StoreError(msg) from error
+        ) from error
     event.listen(engine, "connect", partial(_prepare_postgresql, lock_timeout_s))
     return engine
 
@@ -278,8 +262,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     try:
         _keep_wal(connection)
     except UnicodeDecodeError as error:  # SQLite quotes the damaged bytes
-        msg = "malformed database schema"
-        raise sqlite3.DatabaseError(msg) from error
+        raise sqlite3.DatabaseError("malformed database schema") from error
     for pragma in ("synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -307,11 +290,10 @@ def _begin_sqlite(lock_timeout_s: float, connection: Connection) -> None:
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * wait_s}")
         connection.info[WAIT_S] = wait_s
     if _is_read_only(file := sqlite_file(connection.engine.url)):
-        msg = (
+        raise StoreError(
             f"The database {str(file)!r} is read-only: the arena writes to it and to its folder. "
             "Give both to the user who runs the arena, or write to a copy."
         )
-        raise StoreError(msg)
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -418,11 +400,10 @@ def _clear_sqlite(engine: Engine, wait_s: float) -> None:
 
 def _pause(engine: Engine, latest: float, wait_s: float) -> None:
     if time.monotonic() > latest:
-        msg = (
+        raise StoreError(
             f"The database {shown(engine)} was read by others for {wait_s:g} s: erased words may "
             "still lie in its files. Try again later."
         )
-        raise StoreError(msg)
     time.sleep(0.05)
 
 
@@ -441,10 +422,9 @@ def _upgrade(connection: Connection, name: str) -> None:
     current = revision(connection, name)
     if current is None:
         if set(inspect(connection).get_table_names()) & set(Table.metadata.tables):
-            msg = (
+            raise SchemaError(
                 f"The database {name} holds tables that this arena did not make. Name another one."
             )
-            raise SchemaError(msg)
         Table.metadata.create_all(connection, checkfirst=False)
         connection.execute(insert(ChainRow).values(id=1, head=""))
         MigrationContext.configure(connection).stamp(_script(), "head")
@@ -473,11 +453,10 @@ def reading_existing(url: str, name: str | None = None) -> Iterator[Session]:
     with opened(url) as engine, named(f"read the database {name or shown(engine)}"):
         file = sqlite_file(engine.url)
         if engine.dialect.name == "sqlite" and not file.is_file():
-            msg = (
+            raise StoreError(
                 f"No database {str(file)!r}. Set --database or ARENA_DATABASE; arena serve "
                 "creates it."
             )
-            raise StoreError(msg)
         with Session(snapshot(engine)) as session:
             _require_schema(session, name or shown(engine))
             yield session
@@ -507,11 +486,10 @@ def _require_schema(session: Session, name: str) -> None:
         msg = f"The database {name} holds no arena. Name the one that the arena was served with."
         raise SchemaError(msg)
     if current != newest():
-        msg = (
+        raise SchemaError(
             f"The database {name} has schema {current!r}, and this version reads {newest()!r}. "
             "Start this version's arena on it once, or read it with the version that wrote it."
         )
-        raise SchemaError(msg)
 
 
 PULSE_S = 2.0
@@ -602,11 +580,10 @@ class _FileLock:
         try:
             fcntl.lockf(self._descriptor(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._process)
         except OSError as error:
-            msg = (
+            raise StoreError(
                 f"Cannot lock {str(self._file)!r}: {error.strerror}. "
                 "Keep a SQLite database in a folder of a local disk that the arena may write to."
-            )
-            raise StoreError(msg) from error
+            ) from error
 
     def drop(self) -> None:
         """Give the lock up; the file stays, as others may have it open."""

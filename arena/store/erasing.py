@@ -501,7 +501,16 @@ def expire(store: Store, kind: Perishable, days: int, by: str, now: datetime) ->
         still = [battle for battle in _due(session, kind, before) if battle in set(old)]
         gone = erase_words(session, still, judgements, now)
         if kind is Perishable.UNVOTED:
-            _delete(session, still)
+            turns = select(col(TurnRow.id)).where(col(TurnRow.battle_id).in_(still))
+            for rows in (
+                delete(PromptLabelRow).where(col(PromptLabelRow.turn_id).in_(turns)),
+                delete(FlagRow).where(col(FlagRow.battle_id).in_(still)),
+                delete(SourcePairRow).where(col(SourcePairRow.battle_id).in_(still)),
+                delete(AnswerRow).where(col(AnswerRow.battle_id).in_(still)),
+                delete(TurnRow).where(col(TurnRow.battle_id).in_(still)),
+                delete(BattleRow).where(col(BattleRow.id).in_(still)),
+            ):
+                session.connection().execute(rows)
         if still:
             detail = {"battles": gone.battles, "days": days, "judgements": gone.judgements}
             note(session, by, EXPIRE, kind, detail, now)
@@ -529,16 +538,3 @@ def _due(session: Session, kind: Perishable, before: datetime) -> list[int]:
         which = [key.not_in(select(col(VoteRow.battle_id))), key.not_in(later)]
     over = (col(BattleRow.created) < before, col(BattleRow.state).not_in(RUNNING))
     return list(session.scalars(select(key).where(*over, *which).order_by(key).limit(BATCH)))
-
-
-def _delete(session: Session, battles: Collection[int]) -> None:
-    turns = select(col(TurnRow.id)).where(col(TurnRow.battle_id).in_(battles))
-    for rows in (
-        delete(PromptLabelRow).where(col(PromptLabelRow.turn_id).in_(turns)),
-        delete(FlagRow).where(col(FlagRow.battle_id).in_(battles)),
-        delete(SourcePairRow).where(col(SourcePairRow.battle_id).in_(battles)),
-        delete(AnswerRow).where(col(AnswerRow.battle_id).in_(battles)),
-        delete(TurnRow).where(col(TurnRow.battle_id).in_(battles)),
-        delete(BattleRow).where(col(BattleRow.id).in_(battles)),
-    ):
-        session.connection().execute(rows)

@@ -132,7 +132,7 @@ class StoredJournal:
 
     async def release(self, keys: Collection[Key]) -> None:
         """Give up claims on keys that got no reply."""
-        await asyncio.to_thread(self._release, keys)
+        await asyncio.to_thread(self._store.write, self._drop, keys)
 
     async def note(self, parser: str, readings: Mapping[Key, Reading | FailureClass]) -> None:
         """Store what this version of a parser read, in place of what it read before."""
@@ -179,9 +179,6 @@ class StoredJournal:
             answered = {key for some in _parts(ours) for key in _answered(session, some)}
             self._drop(session, answered)
         return frozenset(ours - answered)
-
-    def _release(self, keys: Collection[Key]) -> None:
-        self._store.write(self._drop, keys)
 
     def _drop(self, session: Session, keys: Collection[Key]) -> None:
         ours = delete(JudgementClaimRow).where(

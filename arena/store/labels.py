@@ -2,9 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, select
 from sqlalchemy.dialects import postgresql
@@ -40,8 +39,7 @@ NewLabel = tuple[int, str, str, float | None]
 """A label about to be stored: id of the turn, facet, value and score."""
 
 
-@dataclass(frozen=True, slots=True)
-class VotedTurn:
+class VotedTurn(NamedTuple):
     """The turn of a battle that was voted on, or skipped.
 
     Attributes

@@ -9,7 +9,7 @@ import heapq
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from types import MappingProxyType
@@ -26,7 +26,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.board_view import Board, ModelRecord, ReleasedTopics
 from arena.domain.model import BESIDE, OWNER, Kind, Model, is_gold
-from arena.domain.vote import EVER, Choice, Days, Policy, Tagger, VoterKind
+from arena.domain.vote import EVER, Choice, Days, Policy, Tagger, VoterKind, attributes
 from arena.store import chain, labels, tables, voting
 from arena.store.chain import BATCH, OF_BATTLE, AnyRow, LinkKind, LoggedLink, Took
 from arena.store.engine import alone
@@ -89,7 +89,10 @@ def links(session: Session, policy: Policy) -> Iterator[LoggedLink]:
     connection = session.connection()
     streams: list[Iterator[LoggedLink]] = [
         _votes(session, policy),
-        (_link(row, "exclusion", chain.of_exclusion(row)) for row in chain.exclusions(connection)),
+        (
+            _link(row, "exclusion", attributes(row, *chain.OF_EXCLUSION))
+            for row in chain.exclusions(connection)
+        ),
         (_link(row, "mark", {}) for row in connection.execute(chain.MARK)),
         (
             replace(
@@ -178,17 +181,7 @@ def models(
     if VoterKind.APPLICATION in kinds:
         met.append(beside & ~col(ModelRow.id).startswith(OWNER))
     return [
-        ModelRecord(
-            id=row.id,
-            name=row.name,
-            organisation=row.organisation,
-            kind=Kind(row.kind),
-            battles=0,
-            failed=0,
-            abandoned=0,
-            price_per_1000=None,
-            median_s=None,
-        )
+        ModelRecord(id=row.id, name=row.name, organisation=row.organisation, kind=Kind(row.kind))
         for row in session.exec(select(ModelRow).where(or_(*met)).order_by(col(ModelRow.id)))
     ]
 
@@ -541,11 +534,7 @@ def register(
 
 def _add(session: Session, model: Model, known: str, now: datetime) -> None:
     row = ModelRow(
-        id=model.id,
-        name=model.name,
-        organisation=model.organisation,
-        kind=model.kind,
-        licence=model.licence,
+        **attributes(model, "id", "name", "organisation", "kind", "licence"),
         fingerprint=known,
         created=now,
     )
@@ -593,8 +582,7 @@ _ANSWERS: Select[*tuple[Any, ...]] = core_select(
 ).order_by(col(AnswerRow.battle_id), col(AnswerRow.turn), col(AnswerRow.attempt), "side")
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedBattle:
+class LoggedBattle(NamedTuple):
     """A battle as the log has it, with its vote if there is one.
 
     Attributes

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -76,14 +77,7 @@ def invite(
     """Write down a link that lets people in until it expires."""
     session.add(
         InvitationRow(
-            token_hash=token_hash,
-            role=invitation.role,
-            name=invitation.name,
-            person=invitation.person,
-            uses=invitation.uses,
-            used=0,
-            expires=expires,
-            created=now,
+            **asdict(invitation), token_hash=token_hash, used=0, expires=expires, created=now
         )
     )
     detail = {"role": invitation.role, "uses": invitation.uses, "device": invitation.person}
@@ -318,16 +312,7 @@ def _new_person(session: Session, entrance: Entrance, kind: VoterKind, now: date
     voter = VoterRow(id=uuid.uuid4().hex, kind=kind, created=now)
     session.add(voter)
     session.flush()
-    row = PersonRow(
-        voter_id=voter.id,
-        issuer=entrance.issuer,
-        subject=entrance.subject,
-        name=entrance.name,
-        role=entrance.role,
-        sessions=1,
-        blocked=False,
-        created=now,
-    )
+    row = PersonRow(**asdict(entrance), voter_id=voter.id, sessions=1, blocked=False, created=now)
     session.add(row)
     session.flush()
     return row

@@ -3,21 +3,15 @@
 import hmac
 import secrets
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import insert
 from sqlmodel import Session, col, func, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
-from arena.domain.model import (
-    BESIDE,
-    MOST_ORIGINS,
-    MOST_VERSIONS,
-    Model,
-    Source,
-    VersionAnswer,
-)
+from arena.domain.model import BESIDE, MOST_ORIGINS, MOST_VERSIONS, Model, Source, VersionAnswer
+from arena.domain.vote import attributes
 from arena.errors import (
     BadComparisonError,
     LimitError,
@@ -43,8 +37,7 @@ from rating.sentences import Sentence
 HOUR = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class SentPair:
+class SentPair(NamedTuple):
     """A battle that a source sent.
 
     Attributes
@@ -374,13 +367,8 @@ def _named(session: Session, name: str) -> SourceRow | None:
 def _source(row: SourceRow) -> Source:
     assert row.id is not None, "the row was not written"
     return Source(
-        id=row.id,
-        name=row.name,
         origins=tuple(row.origins),
-        per_hour=row.per_hour,
-        share=row.share,
-        created=row.created,
-        revoked=row.revoked,
-        salt=row.salt,
-        paused=row.paused,
+        **attributes(
+            row, "id", "name", "per_hour", "share", "created", "revoked", "salt", "paused"
+        ),
     )

@@ -66,11 +66,10 @@ class _OpenFile:
         """
         began = time.monotonic()
         if self._identity() != self._opened:
-            msg = (
+            raise StoreError(
                 f"The database {str(self._path)!r} was moved or deleted while it was in use. "
                 "Stop the arena, put the file back, and start it again."
             )
-            raise StoreError(msg)
         if not self._turn.acquire(timeout=wait_s):
             msg = f"The database {str(self._path)!r} was locked by others for {wait_s:g} s."
             raise StoreError(msg)

@@ -52,7 +52,7 @@ from arena.domain.study import (
     order_of,
     revealed,
 )
-from arena.domain.vote import DEFAULT, Choice, Policy, Voter
+from arena.domain.vote import DEFAULT, Choice, Policy, Voter, attributes
 from arena.errors import RatingRefusedError, UnknownStudyError
 from arena.store import labels
 from arena.store.people import devices_of
@@ -101,7 +101,7 @@ LOOKED = Sentence("You have seen the figures of this study, so you can no longer
 
 def create(session: Session, plan: StudyPlan, items: Sequence[PlannedItem], now: datetime) -> None:
     """Write a study with its items; its name must be new."""
-    terms = {name: getattr(plan, name) for name in _PART_OF_PLAN}
+    terms = attributes(plan, *_PART_OF_PLAN)
     study = StudyRow(
         name=plan.name,
         plan=terms | {"rubric": [asdict(one) for one in plan.rubric]},
@@ -115,12 +115,10 @@ def create(session: Session, plan: StudyPlan, items: Sequence[PlannedItem], now:
     rows = [
         {
             "study_id": study.id,
-            "item": one.item.item,
             "kind": one.kind,
-            "prompt_id": one.item.prompt_id,
+            **attributes(one.item, "item", "prompt_id", "gold"),
             "messages": [asdict(message) for message in one.item.messages],
             "responses": [as_plain(response) for response in one.item.responses],
-            "gold": one.item.gold,
         }
         for one in items
     ]
@@ -179,7 +177,20 @@ def give(session: Session, name: str, voter: Voter, now: datetime) -> tuple[Next
         If there is no such study, or the rater has looked at its figures.
     """
     study = _study(session, name, lock=True)
-    rater = _entered(session, study, voter, now)
+    rater = _rater(session, study, voter.id) or _new_rater(session, study, voter, now)
+    if rater.looked is not None:
+        raise RatingRefusedError(LOOKED)
+    if rater.number is None:
+        most = select(func.max(StudyRaterRow.number)).where(
+            col(StudyRaterRow.study_id) == study.id
+        )
+        rater.number = (session.scalar(most) or 0) + 1
+        qualifies = select(col(StudyItemRow.id)).where(
+            col(StudyItemRow.study_id) == study.id,
+            col(StudyItemRow.kind) == StudyKind.QUALIFICATION,
+        )
+        rater.passed = None if session.scalars(qualifies.limit(1)).first() else True
+        session.flush()
     past = _past(session, rater)
     waiting = _waiting(session, rater)
     if waiting is not None:
@@ -372,10 +383,7 @@ def own_ratings(session: Session, voter: str) -> list[dict[str, Any]]:
                 "choice": shown.choice,
                 "ranking": shown.ranking,
                 "reasons": rating.reasons and _as_shown(rating.reasons, assignment.order),
-                "comment": rating.comment,
-                "confidence": rating.confidence,
-                "rubric": rating.rubric,
-                "created": rating.created,
+                **attributes(rating, "comment", "confidence", "rubric", "created"),
             }
         )
     return own
@@ -429,24 +437,18 @@ def _exported(
     models = [one["model"] for one in item.responses]
     return {
         "study": study,
-        "item": item.item,
-        "kind": item.kind,
         "rater": rater,
-        "prompt_id": item.prompt_id,
+        **attributes(item, "item", "kind", "prompt_id", "gold"),
+        **attributes(rating, "choice", "confidence", "seconds", "created"),
         **dict(zip(of_sides("model"), models if pair else (None, None), strict=True)),
         "sides": SHOWN_FIRST[assignment.order != [0, 1]] if pair else None,
-        "choice": rating.choice,
         "ranking": None if rating.ranking is None else json.dumps(rating.ranking),
         "reasons": None if rating.reasons is None else json.dumps(rating.reasons),
         "comment": rating.comment or None,
-        "confidence": rating.confidence,
         "rubric": None if rating.rubric is None else json.dumps(rating.rubric),
         "intent": None,
-        "seconds": rating.seconds,
         "repeat": assignment.showing,
-        "gold": item.gold,
         **(_of_runs(item.responses) if pair else {}),
-        "created": rating.created,
     }
 
 
@@ -487,25 +489,6 @@ def _rater(session: Session, study: StudyRow, voter: str) -> StudyRaterRow | Non
         col(StudyRaterRow.voter_id).in_(devices_of(session, voter)),
     )
     return session.scalars(theirs.order_by(col(StudyRaterRow.id)).limit(1)).first()
-
-
-def _entered(session: Session, study: StudyRow, voter: Voter, now: datetime) -> StudyRaterRow:
-    """Return a voter's rater, new if needed; `RatingRefusedError` if they opened the figures."""
-    rater = _rater(session, study, voter.id) or _new_rater(session, study, voter, now)
-    if rater.looked is not None:
-        raise RatingRefusedError(LOOKED)
-    if rater.number is None:
-        most = select(func.max(StudyRaterRow.number)).where(
-            col(StudyRaterRow.study_id) == study.id
-        )
-        rater.number = (session.scalar(most) or 0) + 1
-        qualifies = select(col(StudyItemRow.id)).where(
-            col(StudyItemRow.study_id) == study.id,
-            col(StudyItemRow.kind) == StudyKind.QUALIFICATION,
-        )
-        rater.passed = None if session.scalars(qualifies.limit(1)).first() else True
-        session.flush()
-    return rater
 
 
 def _new_rater(session: Session, study: StudyRow, voter: Voter, now: datetime) -> StudyRaterRow:
@@ -898,13 +881,18 @@ def _vote_facts(session: Session, policy: Policy) -> VoteFacts:
             counts[name][value] += n
     for facet, value, n in connection.execute(_labels(policy)):
         counts[_LABELS[facet]][value] = n
+    sides = (*BOTH_MODELS, col(VoteRow.fingerprint_a), col(VoteRow.fingerprint_b))
+    known = defaultdict(set)
+    for a, b, of_a, of_b in connection.execute(_counted(policy, *sides).distinct()):
+        known[a].add(of_a)
+        known[b].add(of_b)
     return VoteFacts(
         votes=votes,
         prompts=prompts,
         repeated=on_prompts - prompts,
         first=first,
         last=last,
-        versions=_versions(session, policy),
+        versions={model: len(versions) for model, versions in sorted(known.items())},
         **{name: in_order(by) for name, by in counts.items()},
     )
 
@@ -925,15 +913,6 @@ def _labels(policy: Policy) -> Select[*tuple[Any, ...]]:
         )
         .group_by(*columns)
     )
-
-
-def _versions(session: Session, policy: Policy) -> dict[str, int]:
-    sides = (*BOTH_MODELS, col(VoteRow.fingerprint_a), col(VoteRow.fingerprint_b))
-    known = defaultdict(set)
-    for a, b, of_a, of_b in session.connection().execute(_counted(policy, *sides).distinct()):
-        known[a].add(of_a)
-        known[b].add(of_b)
-    return {model: len(versions) for model, versions in sorted(known.items())}
 
 
 def _newest(model: str, over: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:

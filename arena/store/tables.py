@@ -103,6 +103,12 @@ def _added(**kwargs: Any) -> Any:
     return Field(nullable=True, **kwargs)
 
 
+def _key_of(column: str) -> Any:
+    """Make a key that is the one of another row."""
+    numbered_elsewhere = {"autoincrement": False}
+    return Field(primary_key=True, foreign_key=column, sa_column_kwargs=numbered_elsewhere)
+
+
 def _json() -> Any:
     return Field(default_factory=dict, sa_type=JSON)
 
@@ -425,9 +431,7 @@ class VoteRemarkRow(Table, table=True):
     """
 
     __tablename__ = "vote_remark"
-    vote_id: int = Field(
-        primary_key=True, foreign_key="vote.id", sa_column_kwargs={"autoincrement": False}
-    )
+    vote_id: int = _key_of("vote.id")
     reasons_a: list[str] = Field(default_factory=list, sa_type=JSON)
     reasons_b: list[str] = Field(default_factory=list, sa_type=JSON)
     comment: str = _prose(default="")
@@ -534,9 +538,7 @@ class VoteStyleRow(Table, table=True):
     """
 
     __tablename__ = "vote_style"
-    vote_id: int = Field(
-        primary_key=True, foreign_key="vote.id", sa_column_kwargs={"autoincrement": False}
-    )
+    vote_id: int = _key_of("vote.id")
     counts: list[int] = Field(sa_type=JSON)
 
 
@@ -710,11 +712,7 @@ class StudyRatingRow(Table, table=True):
     """What a rater said of an item, in the sides of the item; the choice is never changed."""
 
     __tablename__ = "study_rating"
-    assignment_id: int = Field(
-        primary_key=True,
-        foreign_key="study_assignment.id",
-        sa_column_kwargs={"autoincrement": False},
-    )
+    assignment_id: int = _key_of("study_assignment.id")
     key: str
     choice: str | None = None
     ranking: list[list[str]] | None = Field(default=None, sa_type=JSON(none_as_null=True))
@@ -756,9 +754,7 @@ class SourcePairRow(Table, table=True):
         UniqueConstraint("source_id", "key_hash"),
         Index("ix_source_pair_source_id_created", "source_id", "created"),
     )
-    battle_id: int = Field(
-        primary_key=True, foreign_key="battle.id", sa_column_kwargs={"autoincrement": False}
-    )
+    battle_id: int = _key_of("battle.id")
     source_id: int = Field(foreign_key="source.id")
     key_hash: str
     vote_key_hash: str | None = None

@@ -36,7 +36,7 @@ from sqlalchemy.exc import DataError, MultipleResultsFound, NoResultFound, Opera
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
-from arena.domain.vote import Choice
+from arena.domain.vote import Choice, attributes
 from arena.errors import BrokenRecordError, SchemaError, StoreError
 from arena.store import blocks, chain
 from arena.store.chain import AnyRow, LinkKind
@@ -217,7 +217,9 @@ def verify(
         alone = _alone(connection)
         if end.imported:
             return replace(alone, problem=_on_import(end.imported, alone))
-        heads = _heads_of_leaderboards(connection)
+        runs = select(col(RatingRunRow.head), func.min(col(RatingRunRow.created)))
+        of_boards = connection.execute(runs.group_by(col(RatingRunRow.head))).all()
+        heads = {head: created for head, created in of_boards if head}
 
         def seen(link: Link) -> None:
             heads.pop(link.hash, None)
@@ -405,12 +407,6 @@ def _what_is_outside(connection: Connection, links: int) -> str | None:
     return None
 
 
-def _heads_of_leaderboards(connection: Connection) -> dict[str, datetime]:
-    runs = select(col(RatingRunRow.head), func.min(col(RatingRunRow.created)))
-    rows = connection.execute(runs.group_by(col(RatingRunRow.head))).all()
-    return {head: created for head, created in rows if head}
-
-
 def _links(connection: Connection, counts: blocks.Check) -> Iterator[Link]:
     mark = connection.execute(chain.MARK).one_or_none()
     before = mark.link if mark else 0
@@ -456,7 +452,7 @@ def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:
 
 def _exclusions(connection: Connection) -> Iterator[Link]:
     for row in chain.exclusions(connection):
-        bound = chain.exclusion_content(chain.of_exclusion(row))
+        bound = chain.exclusion_content(attributes(row, *chain.OF_EXCLUSION))
         yield _link(row, "exclusion", f"an exclusion of the vote at link {row.vote}", bound)
 
 
@@ -494,12 +490,7 @@ TABLES = [table for table in Table.metadata.sorted_tables if table.name not in D
 """Each after those that it refers to; what can be made again is left where it is."""
 
 FIRST_START = {
-    "model",
-    "model_event",
-    "prompt_secret",
-    "roster_entry",
-    "roster_version",
-    "vote_chain",
+    *("model", "model_event", "prompt_secret", "roster_entry", "roster_version", "vote_chain")
 }
 """Tables that a first start fills, before anybody played: a restore writes over them."""
 
@@ -592,11 +583,10 @@ def _empty(write: Connection) -> None:
     """Make room for rows from elsewhere; raises `StoreError` if there are battles."""
     for table in TABLES:
         if table.name not in FIRST_START and (rows := _count(write, table)):
-            msg = (
+            raise StoreError(
                 f"The database {shown(write.engine)} is in use: it holds {rows:,} already in the "
                 f"table {table.name!r}. Restore into a new database."
             )
-            raise StoreError(msg)
     for table in reversed(Table.metadata.sorted_tables):
         write.execute(delete(table))
 
@@ -648,11 +638,10 @@ def _require_file(source: Engine) -> None:
 
 def _require_newest(read: Connection) -> None:
     if (current := revision(read)) != newest():
-        msg = (
+        raise SchemaError(
             f"The database {shown(read.engine)} has schema {current!r}, and this version backs up "
             f"schema {newest()!r} only: use the version that serves it."
         )
-        raise SchemaError(msg)
 
 
 def _require_backup(copy: Engine, file: Path) -> None:

@@ -188,15 +188,8 @@ def _before_reveal(there: Any, remarks: Remarks) -> bool:
 
 
 def _values(remarks: Remarks, now: datetime | None) -> dict[str, Any]:
-    return {
-        "reasons_a": list(remarks.reasons_a),
-        "reasons_b": list(remarks.reasons_b),
-        "comment": remarks.comment,
-        "confidence": remarks.confidence,
-        "intent": remarks.intent,
-        "before_reveal": remarks.before_reveal,
-        "updated": now,
-    }
+    reasons = {"reasons_a": list(remarks.reasons_a), "reasons_b": list(remarks.reasons_b)}
+    return asdict(remarks) | reasons | {"updated": now}
 
 
 def _of_model(column: Any, model: Any) -> Any:
@@ -305,8 +298,7 @@ def exclude(
 
 def _require_ready(battle: chain.AnyRow, asked_since: datetime | None) -> None:
     if battle.mode != Mode.ANONYMOUS:
-        msg = Sentence("This battle goes on after its vote. It is not counted.")
-        raise NotReadyError(msg)
+        raise NotReadyError(Sentence("This battle goes on after its vote. It is not counted."))
     if battle.erased is not None:
         raise NotReadyError(ERASED)
     if asked_since is not None:
@@ -391,7 +383,7 @@ class _VotedAnswer(NamedTuple):
     text: str
 
 
-def whole_id(session: Session, target: str) -> str:
+def _whole_id(session: Session, target: str) -> str:
     """Give the id of the one voter whose id begins so; a whole id, or another, as it is."""
     ids = (col(VoterRow.id), col(VoterRow.person))
     begins = or_(*(one.startswith(target, autoescape=True) for one in ids))
@@ -408,7 +400,7 @@ def meant(session: Session, target: str) -> tuple[str, list[str], list[str]]:
     A name that one user alone has stands for their id; they are not looked for where an id has
     votes.
     """
-    whole = whole_id(session, target)
+    whole = _whole_id(session, target)
     battles = _battles_meant(session, whole)
     if battles:
         return whole, battles, []

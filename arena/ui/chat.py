@@ -1,7 +1,7 @@
 """The arena as a plain Gradio chat: for a notebook, a Space, or an application of one's own.
 
 It plays the same `Battles` as the battle page, and its visitors are the same voters. What Gradio
-serves beside that is closed: see `Guard`.
+serves beside that is closed: see `_Guard`.
 """
 
 import re
@@ -81,7 +81,7 @@ Act = Callable[[str, Voter, str], Awaitable[Snapshot]]
 """What a button does, by the id of the battle, for a voter, with what the prompt holds."""
 
 
-class Guard:
+class _Guard:
     """Lets through what a page of the chat asks for, and knows who asks.
 
     Gradio calls a page by a random name, its session; it answers only the voter who began one.
@@ -152,7 +152,7 @@ class Chat(gr.Blocks):
             Middleware(BodyLimit, most=parts.settings.max_body_bytes),
             Middleware(Entrance, trust=parts.trust),
             Middleware(ExceptionMiddleware),
-            Middleware(Guard, chat=self),
+            Middleware(_Guard, chat=self),
         )
         self.options: dict[str, Any] = {
             "theme": gr.themes.Base(
@@ -403,4 +403,4 @@ def add_chat(app: FastAPI, parts: Parts, path: str) -> None:
     gr.mount_gradio_app(app, chat, path, **chat.options)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
-    mount.app = Guard(mount.app, chat)
+    mount.app = _Guard(mount.app, chat)
