@@ -47,7 +47,7 @@ def _analyse_types_once() -> None:
             known[key] = field._type_adapter
         field._type_adapter = known[key]
 
-    ModelField.__post_init__ = recall  # type: ignore[method-assign]
+    ModelField.__post_init__ = recall  # type: ignore[assignment, method-assign]
 
 
 _analyse_types_once()
