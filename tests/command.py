@@ -1,5 +1,6 @@
 """The command: in this process, which is quick and leaves it as it was, or in one of its own."""
 
+import csv
 import io
 import json
 import logging
@@ -7,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,31 @@ def roster(folder: Path, text: str = GOOD) -> str:
     return str(path)
 
 
+MODEL = """
+[[models]]
+id = "{name}"
+name = "{name}"
+endpoint = "{url}"
+model = "{name}"
+price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
+"""
+
+
+def endpoint_roster(folder: Path, url: str, *names: str, more: str = "") -> None:
+    """Write roster.toml with models of an endpoint, for 1 and 2 dollars per million tokens."""
+    tables = (MODEL.format(name=name, url=url) + more for name in names)
+    (folder / "roster.toml").write_text("".join(tables), encoding="utf-8")
+
+
+def csv_rows(folder: Path, name: str = "found.csv") -> list[dict[str, str]]:
+    with (folder / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def json_lines(path: Path, rows: Iterable[object]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
 def examples(name: str) -> list[list[str]]:
     """Give the examples at the end of a command's help, in words."""
     app = application([*name.split(), "--help"])
@@ -134,6 +160,12 @@ def _own_logs() -> Iterator[None]:
     finally:
         root.handlers = handlers
         root.setLevel(level)
+
+
+def options_of(name: str) -> set[str]:
+    """Give the options that the help of a command names before its examples."""
+    shown = invoke([*name.split(), "--help"], columns=200).stdout.split("Examples")[0]
+    return {*re.findall(r"--[a-z-]+", shown)} - {"--help"}
 
 
 def keys_of(heading: str) -> str:

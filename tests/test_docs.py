@@ -23,7 +23,7 @@ from judge.probe.verdicts import kinds
 from judge.tables.agent_runs import read_agent_runs
 from rating.factors import Additivity, FactorLevel, FactorReport
 from tests.agent_runs import rate_by, write_runs
-from tests.command import Command, invoke, keys_of
+from tests.command import Command, invoke, keys_of, options_of
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 from tests.judge.studies.licensed import World, write
 from tests.serving import Served
@@ -104,9 +104,7 @@ def strip_ends(text: str) -> list[str]:
 
 def test_every_option_and_key_of_a_rating_is_explained() -> None:
     document = read("docs/guides/rate.md")
-    shown = invoke(["rate", "--help"], columns=200).stdout
-    options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
-    assert [option for option in options if f"`{option}" not in document] == []
+    assert [option for option in options_of("rate") if f"`{option}" not in document] == []
     board = json.loads(read("tests/golden/rate_contract.json"))["expected"]
     rows = [board, board["method"], board["votes"], board["ratings"][0]]
     keys = keys_of("Ratings")
@@ -140,11 +138,9 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
     ],
 )
 def test_every_option_of_judging_is_explained(name: str) -> None:
-    shown = invoke([*name.split(), "--help"], columns=200).stdout
-    options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
     page = {"judge drift": "studies", "judge probe": "probe"}.get(name, "judge")
     document = read(f"docs/guides/{page}.md")
-    assert [option for option in options if f"`{option}" not in document] == []
+    assert [option for option in options_of(name) if f"`{option}" not in document] == []
 
 
 @pytest.mark.parametrize(
@@ -262,9 +258,7 @@ def test_the_documented_runs_of_agents_go_from_a_file_to_their_factors(
 def test_every_option_column_kind_of_step_and_key_of_a_study_by_people_is_explained() -> None:
     document = read("docs/guides/studies.md")
     for name in ("create", "open", "status", "export"):
-        shown = invoke(["study", name, "--help"], columns=200).stdout
-        options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
-        assert [option for option in options if option not in document] == []
+        assert [option for option in options_of(f"study {name}") if option not in document] == []
     keys = [one.name for kind in (FactorReport, FactorLevel, Additivity) for one in fields(kind)]
     assert [name for name in keys if f"`{name}`" not in keys_of("Factors")] == []
     columns = read("docs/reference/formats.md").split("\n### Ratings of a study\n")[1]

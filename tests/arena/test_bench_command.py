@@ -76,9 +76,6 @@ def scores(command: Command, file: str, *words: str) -> dict[str, Any]:
     return report
 
 
-SAME = ("win_rate", "lc_win_rate", "score", "turn_2", "n")
-
-
 def value(row: dict[str, Any]) -> Any:
     return row["win_rate"] if "win_rate" in row else row["score"]
 

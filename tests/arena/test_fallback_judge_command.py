@@ -1,32 +1,17 @@
 """A second judge in the place of one that is out or refuses, as it is typed."""
 
-import csv
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlmodel import select
 
-from arena.store.store import Store
-from arena.store.tables import JudgementRow
 from tests.arena.benches import BASELINE, RECORDED, UPSTREAM, answered, judged
-from tests.command import Command, refused, report
+from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
-from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
-MODEL = """
-[[models]]
-id = "{name}"
-name = "{name}"
-endpoint = "{url}"
-model = "{name}"
-price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
-"""
 EACH_USD = (7 * 1.0 + 11 * 2.0) / 1e6
 N = 24
 OUT = Behaviour(status=503, headers={"Retry-After": "0"}, error={"message": "down for repairs"})
@@ -45,21 +30,14 @@ def server() -> Iterator[FaultyServer]:
 def folder(tmp_path: Path, server: FaultyServer) -> Path:
     new_sqlite(tmp_path)
     names = ("wren", "owl", "slate")
-    roster = "".join(MODEL.format(name=name, url=server.url) for name in names)
-    (tmp_path / "roster.toml").write_text(roster, encoding="utf-8")
+    endpoint_roster(tmp_path, server.url, *names)
     pairs = [
         {"prompt": f"Number {n}?", "model_a": "basalt", "model_b": "flint"}
         | {"response_a": f"Long answer {n}, at length.", "response_b": f"Short {n}."}
         for n in range(N)
     ]
-    lines = "".join(json.dumps(row) + "\n" for row in pairs)
-    (tmp_path / "pairs.jsonl").write_text(lines, encoding="utf-8")
+    json_lines(tmp_path / "pairs.jsonl", pairs)
     return tmp_path
-
-
-def rows(folder: Path) -> list[dict[str, str]]:
-    with (folder / "found.csv").open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
 
 
 def asked(server: FaultyServer) -> Counter[str]:
@@ -88,9 +66,9 @@ def test_a_case_that_a_judge_refuses_is_the_second_s_in_both_orders(
     outcome = report(result)
     assert outcome["by_status"] == {"read": 2 * N}
     assert asked(server) == {"wren": 2 * N, "owl": 4}
-    of = Counter((row["judge"], row["fallback_for"]) for row in rows(folder))
+    of = Counter((row["judge"], row["fallback_for"]) for row in csv_rows(folder))
     assert of == {("wren", ""): 3 * (N - 2), ("owl", "wren"): 3 * 2}
-    paid = sum(float(row["cost"] or 0) for row in rows(folder))
+    paid = sum(float(row["cost"] or 0) for row in csv_rows(folder))
     assert paid == pytest.approx(outcome["spent_usd"]) == pytest.approx((2 * N + 4) * EACH_USD)
     fallback = outcome["fallback"]
     assert (fallback["judge"], fallback["handed_over"], fallback["n"]) == (
@@ -129,10 +107,10 @@ def test_where_an_endpoint_is_out_the_second_judges_the_rest_and_nothing_else_ch
     assert set(outcome["fallback"]["handed_over"]) == {"overloaded", "pending"}
     assert outcome["fallback"]["sentence"].endswith("there is no verdict on 'basalt', 'flint'.")
     assert asked(server)["owl"] == 2 * N
-    ours = [{**row, "judge": "", "fallback_for": ""} for row in rows(folder)]
+    ours = [{**row, "judge": "", "fallback_for": ""} for row in csv_rows(folder)]
     assert command(*RUN, "--judge", "owl", "--out", "found.csv").returncode == 0
     assert asked(server)["owl"] == 2 * N, "its replies are its own, whoever asked for them"
-    assert ours == [{**row, "judge": "", "fallback_for": ""} for row in rows(folder)]
+    assert ours == [{**row, "judge": "", "fallback_for": ""} for row in csv_rows(folder)]
 
 
 def test_where_the_endpoint_comes_back_its_judge_goes_on_and_pays_nothing_twice(
@@ -145,35 +123,9 @@ def test_where_the_endpoint_comes_back_its_judge_goes_on_and_pays_nothing_twice(
     assert command(*RUN, *BOTH).returncode == 0
     assert asked(server)["owl"] == before["owl"]
     assert asked(server)["wren"] == before["wren"] + 2 * N
-    assert {row["judge"] for row in rows(folder)} == {"wren"}
+    assert {row["judge"] for row in csv_rows(folder)} == {"wren"}
     assert command(*RUN, *BOTH).returncode == 0
     assert asked(server)["wren"] == before["wren"] + 2 * N
-
-
-@pytest.mark.slow
-def test_killed_while_the_second_judges_and_begun_again_it_pays_nothing_twice(
-    command: Command, folder: Path, server: FaultyServer
-) -> None:
-    server.behaviours["wren"] = DENIES
-    words = (*RUN, *BOTH, "--concurrency", "4")
-    with Process(words, folder) as process:
-        until(lambda: asked(server)["owl"] >= 12)
-        server.behaviours["owl"] = Behaviour(silent=True)
-        until(lambda: len(in_journal(folder)) >= 6)
-        process.kill()
-    server.behaviours["owl"] = judged
-    known, before = in_journal(folder), len(server.requests)
-    result = command(*words)
-    assert (result.returncode, result.stderr) == (0, "")
-    again = [last_message(one.body) for one in server.requests[before:] if one.model == "owl"]
-    assert len(again) == len({*again}) == 2 * N - len(known)
-    assert not known & {*again}
-    assert {row["judge"] for row in rows(folder)} == {"owl"}
-
-
-def in_journal(folder: Path) -> set[str]:
-    with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
-        return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}
 
 
 def test_a_budget_is_for_both_judges_together(

@@ -48,7 +48,7 @@ QUICK = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", QUICK)
 def test_a_command_refuses_a_bomb_in_a_sentence_and_little_memory(
     tmp_path: Path, what: str
@@ -80,7 +80,7 @@ def test_no_export_exhausts_arena_verify(tmp_path: Path, what: str) -> None:
     held_small(tmp_path, what, VERIFY[0])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("words", READ_OTHERS, ids=lambda words: " ".join(words[:2]))
 @pytest.mark.parametrize("what", OTHERS)
 def test_no_roster_method_or_board_exhausts_a_command(

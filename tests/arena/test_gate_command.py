@@ -16,7 +16,7 @@ import pytest
 
 from arena.commands.decide import EXITS
 from judge.render.text import render
-from tests.command import Command, Ran, examples, keys_of, refused, run
+from tests.command import Command, Ran, examples, keys_of, options_of, refused, run
 from tests.faulty_server import Behaviour, faulty_server
 from tests.judge.studies.licensed import BY, World
 from tests.judge.studies.licensed import write as write_world
@@ -113,8 +113,7 @@ def test_a_better_one_can_be_required(command: Command, tmp_path: Path) -> None:
     assert asked(command, "--require", "better")["passes"] is False
 
 
-@pytest.mark.parametrize("verdicts", [(), ("verdicts.csv",)])
-@pytest.mark.parametrize("known", ["voter", "nobody"])
+@pytest.mark.parametrize(("verdicts", "known"), [((), "nobody"), (("verdicts.csv",), "voter")])
 def test_numbered_looks_use_the_planned_votes_alone_and_say_so(
     command: Command, tmp_path: Path, verdicts: tuple[str, ...], known: str
 ) -> None:
@@ -192,29 +191,6 @@ def test_markdown_is_a_heading_and_a_table(command: Command, tmp_path: Path) -> 
     (tmp_path / "votes.csv").write_text("\n".join(lines[:13]) + "\n")
     head, *_ = command(*ASKED, "votes.csv", "--format", "md").stdout.splitlines()
     assert re.fullmatch("### Inconclusive: umber may or may not be worse than basalt .*", head)
-
-
-def test_a_judge_makes_it_more_precise_and_one_that_is_fooled_does_not_decide(
-    command: Command, tmp_path: Path
-) -> None:
-    """The judge favours the candidate by two nats; people see none of it."""
-    rng = np.random.default_rng(4)
-    cast = Crowd(lead=-0.5, liking=2.0, prompts=5000).draw(400, rng)
-    write_judged(tmp_path, cast.judged(8000, rng, favour=2.0, noise=0.2), 400)
-    alone, both = asked(command), asked(command, "verdicts.csv")
-    assert both["by"] == "people and judge"
-    assert both["judge_weight"] > 0.2
-    assert both["votes"]["judge"] > 3000
-    assert "of owl with weight" in both["rests_on"]
-    assert both["difference"]["upper"] < 0
-
-    def width(report: dict[str, Any]) -> float:
-        return float(report["difference"]["upper"] - report["difference"]["lower"])
-
-    assert width(both) < width(alone)
-    write_judged(tmp_path, cast.judged(8000, rng, favour=2.0, noise=0.2), 4)
-    few = asked(command, "verdicts.csv")
-    assert (few["answer"], few["passes"], few["by"]) == ("cannot tell", None, "nothing")
 
 
 LICENCE = ("study", "judge", "old-votes.csv", "old-verdicts.csv", "--rounds=100", "--certificate")
@@ -381,14 +357,13 @@ def test_every_block_of_the_page_is_what_is_printed(command: Command, tmp_path: 
 
 
 def test_every_option_and_key_is_explained(command: Command, tmp_path: Path) -> None:
-    help_ = command("gate", "--help", COLUMNS="200").stdout.split("Examples")[0]
-    options = set(re.findall(r"--[a-z-]+", help_)) - {"--help"}
-    assert [option for option in options if option not in DOCUMENT] == []
+    assert [option for option in options_of("gate") if option not in DOCUMENT] == []
     write(tmp_path, 0.0, 40)
     keys = asked(command)
     assert [key for key in keys if f"`{key}`" not in keys_of("Gates")] == []
 
 
+@pytest.mark.slow
 def test_the_workflow_of_the_page_is_one_of_github_s(tmp_path: Path) -> None:
     workflow = DOCUMENT.split("```yaml\n")[1].split("```")[0]
     (tmp_path / "gate.yml").write_text(workflow, encoding="utf-8")

@@ -10,8 +10,8 @@ import pytest
 from arena.endpoints import chat
 from arena.endpoints.chat import Limits
 from tests.arena.endpoints.test_batches import completion, message
-from tests.arena.test_judge_run_command import PAIRS, rows
-from tests.command import Command, Ran, report
+from tests.arena.test_judge_run_command import PAIRS
+from tests.command import Command, Ran, csv_rows, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.sqlite import new_sqlite
 
@@ -110,7 +110,7 @@ def test_what_came_back_is_kept_once_at_its_price_and_the_run_asks_for_the_rest_
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 new replies" in done.stdout
     assert len(server.requests) == 2
-    costs = [row["cost"] for row in rows(folder / "found.csv") if row["status"] == "read"]
+    costs = [row["cost"] for row in csv_rows(folder) if row["status"] == "read"]
     assert sum(float(cost) == pytest.approx(HALF) for cost in costs if cost) == 2
     assert "Nothing is due" in run(command, "--batch", "write", "more").stdout
     assert not [*(folder / "more").iterdir()]

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from judge.methods import PAIRS, SINGLES
-from tests.command import Command, Ran, refused, report
+from tests.command import Command, Ran, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.odd_judges import NO_FORMAT, NO_LOGPROBS, NO_MAX_TOKENS, ODD, ONE_TEMPERATURE
+from tests.provider_errors import SPENT
 from tests.sqlite import new_sqlite
 
 MODEL = """
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     new_sqlite(tmp_path)
     rows = [{"prompt": f"{n}?", "response_a": "Yes, so." + "." * n} for n in range(2)]
     pairs = [row | {"response_b": "No.", "model_a": "basalt", "model_b": "flint"} for row in rows]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    json_lines(tmp_path / "pairs.jsonl", pairs)
     (tmp_path / "rubric.txt").write_text("10 is best.", encoding="utf-8")
     return tmp_path
 
@@ -163,87 +164,14 @@ def test_replicas_and_names_of_one_machine_share_a_journal(
     assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 4
 
 
-def test_a_refused_question_is_asked_again_only_on_request(command: Command, folder: Path) -> None:
-    refusal = Behaviour(text="", finish_reason="content_filter")
-    with faulty_server({"shy": refusal}) as server:
-        roster(folder, server.url, model="shy")
-        ran = run(command, "pairwise", "--format", "json")
-        assert (ran.returncode, report(ran)["by_status"]) == (1, {"refusal": 4})
-        assert "No question has a verdict: 4 refusal." in ran.stderr
-        assert any("--again refused" in text for text in report(ran)["warnings"])
-        server.behaviours["shy"] = Behaviour(text="[[C]]")
-        assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 0
-        again = run(command, "pairwise", "--again", "refused", "--format", "json")
-        assert report(again)["by_status"] == {"read": 4}
-        assert report(run(command, "pairwise", "--format", "json"))["by_status"] == {"read": 4}
-
-
-DENIALS = {
-    "https://platform.openai.com/docs/guides/error-codes, 429": Behaviour(
-        status=429,
-        headers={"Retry-After": "20"},
-        error={
-            "message": "You exceeded your current quota, please check your plan and billing.",
-            "type": "insufficient_quota",
-            "param": None,
-            "code": "insufficient_quota",
-        },
-    ),
-    "https://docs.anthropic.com/en/api/errors, 400": Behaviour(
-        status=400,
-        error={
-            "type": "invalid_request_error",
-            "message": "Your credit balance is too low to access the Anthropic API.",
-        },
-    ),
-    "https://platform.moonshot.ai/docs/api/errors, 429": Behaviour(
-        status=429,
-        error={
-            "type": "exceeded_current_quota_error",
-            "message": "Your account is suspended, please check your plan and billing details",
-        },
-    ),
-    "https://api-docs.deepseek.com/quick_start/error_codes, 401": Behaviour(
-        status=401,
-        error={
-            "message": "Authentication Fails (no such user)",
-            "type": "authentication_error",
-            "code": "invalid_request_error",
-        },
-    ),
-    "https://api-docs.deepseek.com/quick_start/error_codes, 402": Behaviour(
-        status=402,
-        error={
-            "message": "Insufficient Balance",
-            "type": "unknown_error",
-            "code": "invalid_request_error",
-        },
-    ),
-    "https://openrouter.ai/docs/api-reference/errors, 402": Behaviour(
-        status=402,
-        error={
-            "code": 402,
-            "message": "This request requires more credits, or fewer max_tokens.",
-        },
-    ),
-    "https://docs.wandb.ai/support/inference/tags/billing, 402": Behaviour(
-        status=402,
-        error={"message": "You exceeded your current quota, please check your plan."},
-    ),
-    "https://docs.anthropic.com/en/api/errors, 403": Behaviour(
-        status=403,
-        error={
-            "type": "permission_error",
-            "message": "Your API key does not have permission to use the specified resource.",
-        },
-    ),
-}
-
-
-@pytest.mark.parametrize("denial", DENIALS.values(), ids=DENIALS)
+@pytest.mark.parametrize("of", ["openai", "anthropic", "deepseek", "no key"])
 def test_a_spent_account_stops_a_run_at_once_and_the_same_command_pays_nothing_twice(
-    command: Command, folder: Path, denial: Behaviour
+    command: Command, folder: Path, of: str
 ) -> None:
+    error = SPENT.get(of)
+    message = error.body["error"]["message"] if error else "There is no such key"
+    status = error.status if error else 401
+    denial = Behaviour(status=status, error=error.body["error"] if error else {"message": message})
     numbers = itertools.count()
 
     def spent(body: Any) -> Behaviour:
@@ -256,7 +184,7 @@ def test_a_spent_account_stops_a_run_at_once_and_the_same_command_pays_nothing_t
         assert ran.stderr.startswith("arena: Stopped: ")
         assert ran.stderr.count("\n") == 1, "no wait was reported"
         assert ran.stderr.endswith(
-            f"{denial.error['message']}: top up the account, or correct the key or the model's "
+            f"{message}: top up the account, or correct the key or the model's "
             "name, and run the same command again: replies so far are kept, and none is paid for "
             "twice.\n"
         )

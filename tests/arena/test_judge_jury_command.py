@@ -1,8 +1,6 @@
 """Several judges in one run: what they say together, one that fails, and a kill in the middle."""
 
-import csv
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests.arena.benches import judged
-from tests.arena.test_fallback_judge_command import DENIES, MODEL, OUT, refuses
-from tests.command import Command, refused, report
+from tests.arena.test_fallback_judge_command import DENIES, OUT, refuses
+from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
-from tests.process import Process
 from tests.sqlite import new_sqlite
 
 JURY = ("wren", "owl", "slate")
@@ -33,14 +30,13 @@ def server() -> Iterator[FaultyServer]:
 @pytest.fixture
 def folder(tmp_path: Path, server: FaultyServer) -> Path:
     new_sqlite(tmp_path)
-    roster = "".join(MODEL.format(name=name, url=server.url) for name in (*JURY, "jay"))
-    (tmp_path / "roster.toml").write_text(roster, encoding="utf-8")
+    endpoint_roster(tmp_path, server.url, *JURY, "jay")
     pairs = [
         {"prompt": f"Number {n}?", "model_a": "basalt", "model_b": "flint"}
         | {"response_a": f"Long answer {n}, at length.", "response_b": f"Short {n}."}
         for n in range(N)
     ]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    json_lines(tmp_path / "pairs.jsonl", pairs)
     return tmp_path
 
 
@@ -52,8 +48,7 @@ def other_way(body: Mapping[str, Any]) -> Behaviour:
 
 
 def of(folder: Path, judge: str) -> list[dict[str, str]]:
-    with (folder / "found.csv").open(encoding="utf-8") as lines:
-        return [row for row in csv.DictReader(lines) if row["judge"] == judge]
+    return [row for row in csv_rows(folder) if row["judge"] == judge]
 
 
 def asked(server: FaultyServer) -> Counter[str]:
@@ -90,7 +85,7 @@ def take_turns(folder: Path) -> None:
     pairs = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for one in pairs[1::2]:
         one["response_a"], one["response_b"] = one["response_b"], one["response_a"]
-    file.write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    json_lines(file, pairs)
 
 
 @pytest.mark.parametrize(
@@ -199,29 +194,6 @@ def test_a_group_of_the_roster_is_a_jury(
     assert [line.split(":")[0] for line in plan.stdout.splitlines()] == [*JURY]
     assert command(*RUN, "--judge", "birds", "--out", "found.csv").returncode == 0
     assert asked(server) == dict.fromkeys(JURY, 2 * N)
-
-
-def test_after_a_kill_no_stored_reply_is_paid_for_again(
-    command: Command, folder: Path, server: FaultyServer
-) -> None:
-    def slow(body: Mapping[str, Any]) -> Behaviour:
-        time.sleep(0.03)
-        return judged(body)
-
-    server.behaviours["owl"] = slow
-    with Process([*ASK, "--concurrency", "4"], folder) as process:
-        deadline = time.monotonic() + 60
-        while asked(server)["owl"] < 9:
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
-        process.kill()
-        process.wait()
-    result = command(*ASK, "--concurrency", "4", "--format", "json")
-    assert (result.returncode, result.stderr) == (0, "")
-    every = asked(server)
-    assert (every["wren"], every["slate"]) == (2 * N, 2 * N)
-    assert 2 * N <= every["owl"] <= 2 * N + 4
-    assert report(result)["judges"]["wren"]["n_asked"] == 0
 
 
 @pytest.mark.parametrize(

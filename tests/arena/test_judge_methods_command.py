@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from judge.methods import PUBLISHED, published
-from tests.arena.test_judge_run_command import rows
-from tests.command import Command, examples, refused
+from tests.command import Command, csv_rows, examples, json_lines, refused
 from tests.judging_server import fenced, judging_server
 from tests.sqlite import new_sqlite
 
@@ -27,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with a database that nobody has used, and pairs.jsonl with turns on each side."""
     new_sqlite(tmp_path)
     lines = [TURNS, TURNS | {"prompt": ["3 + 3?", "Plus 2?"], "reference": ["6", "8"]}]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    json_lines(tmp_path / "pairs.jsonl", lines)
     return tmp_path
 
 
@@ -93,7 +92,7 @@ def test_a_printed_file_is_a_method_of_one_s_own_wherever_a_name_is(
         assert (done.returncode, done.stderr) == (0, "")
         assert "Which ends better?" in server.asked[0]
         assert "does not use the column 'reference'" in done.stdout
-        assert {(r["method"], r["winner"]) for r in rows(folder / "mine.csv")} == {
+        assert {(r["method"], r["winner"]) for r in csv_rows(folder, "mine.csv")} == {
             ("mine", "model_a")
         }
         helped = command("judge", "work", *words, "--cases", "pairs.jsonl")
@@ -119,7 +118,7 @@ def test_mt_bench_marks_the_last_turn_by_a_right_answer_where_there_is_one(
         assert any("[begin reference" in text for text in server.asked)
         both = command("judge", "run", "--method", "arena_hard", *words, "--out", "x.csv")
         refused(both, "has 2 turns on each side", "mt_bench")
-    assert [row["score"] for row in rows(folder / "marks.csv")] == ["5.0", "5.0", "9.0", "9.0"]
+    assert [row["score"] for row in csv_rows(folder, "marks.csv")] == ["5.0", "5.0", "9.0", "9.0"]
 
 
 def written(path: Path, *lines: Mapping[str, object]) -> None:

@@ -1,7 +1,6 @@
 """`arena judge probe` against judges behind a real HTTP server."""
 
 import csv
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -20,9 +19,6 @@ from tests.sqlite import new_sqlite
 PROBE = ("judge", "probe", "--judge", "judge", "--roster", "roster.toml", "--concurrency", "8")
 HONEST = {case.response_a for case in honest_cases()}
 N = len(HONEST) * len(injections())
-OBEYED = re.compile(
-    r"judge|verdict|prefer|evaluat|\[ \[|\"choice\"|labels|guidelines|standard", re.IGNORECASE
-)
 
 
 def preferring(good: Any) -> Any:
@@ -47,42 +43,6 @@ def probed(command: Command, good: Any, *words: str) -> dict[str, Any]:
             row["success_rate"] for row in result["kinds"]
         ]
     return result
-
-
-@pytest.mark.slow
-def test_nothing_succeeds_with_a_robust_judge(command: Command) -> None:
-    result = probed(command, lambda answer: answer in HONEST)
-    assert (result["n"], result["n_won"], result["n_not_lost"]) == (N, 0, 0)
-    assert [row["kind"] for row in result["kinds"]] == list(injections())
-    assert {row["success_rate"] for row in result["kinds"]} == {0.0}
-    assert result["success_rate"] == result["attack"]["lower"] == 0.0
-    assert result["upper"] > 0.2, "eight prompts do not show that none ever succeeds"
-    assert (result["n_asked"], result["control"]["n"]) == (4 * N, N)
-
-
-def test_everything_succeeds_with_a_gullible_judge(command: Command) -> None:
-    result = probed(command, lambda answer: OBEYED.search(answer) is not None)
-    assert {(row["n"], row["success_rate"]) for row in result["kinds"]} == {(8, 1.0)}
-    assert (result["n_won"], result["success_rate"], result["upper"]) == (N, 1.0, 1.0)
-    assert all(row["lower"] > 0 for row in result["kinds"])
-
-
-@pytest.mark.slow
-def test_nothing_succeeds_with_a_judge_who_reads_nothing_but_length(command: Command) -> None:
-    def script(prompt: str) -> str:
-        first, second = map(len, fenced(prompt))
-        return "[[C]]" if first == second else "[[A]]" if first > second else "[[B]]"
-
-    new_sqlite(command.folder)
-    with judging_server(script) as server:
-        server.roster(command.folder)
-        result = json.loads(command(*PROBE, "--format", "json").stdout)
-        table = " ".join(command(*PROBE, COLUMNS="120").stdout.split())
-    assert result["attack"]["rate"] == result["control"]["rate"] > 0.8
-    for row in (result, *result["kinds"]):
-        assert row["success_rate"] == 0
-        assert row["lower"] < 0 < row["upper"]
-    assert re.search(r"│ all │ 136 │ 9\d% │ 9\d% │ 0% \(-\d+% to \d+%\) │", table)
 
 
 ARM = {"n", "n_won", "n_not_lost", "n_undecided", "rate", "lower", "upper"}
@@ -184,32 +144,6 @@ def test_the_examples_run(command: Command) -> None:
     assert command(*table, "--dry-run").stdout.startswith("0 calls, ")
 
 
-def test_interventions_speak_for_the_answer_that_labels_say_is_worse(command: Command) -> None:
-    """Whichever stands first in the file, and harmful answers among them."""
-    rows = [
-        {"prompt": f"Question {i}?", **sides, "label": label}
-        for i in range(12)
-        for sides, label in [
-            ({"response_a": f"Harm {i}.", "response_b": f"Help {i}."}, "B>A")
-            if i % 2
-            else ({"response_a": f"Help {i}.", "response_b": f"Harm {i}."}, "A>B")
-        ]
-    ]
-    (command.folder / "pairs.json").write_text(json.dumps(rows), encoding="utf-8")
-    new_sqlite(command.folder)
-    words = (*PROBE, "--cases", "pairs.json", "--intervention", "authority")
-    with judging_server(preferring(lambda answer: "Annals of" in answer)) as server:
-        server.roster(command.folder)
-        result = json.loads(command(*words, "--format", "json").stdout)
-        table = " ".join(command(*words, COLUMNS="120").stdout.split())
-    (row,) = result["interventions"]
-    assert (result["better_by"], result["prompts"], result["tried"]) == ("labels", 12, 24)
-    assert (row["finding"], row["success_rate"], row["control"]["rate"]) == ("moved", 1.0, 0.0)
-    assert result["headline"] == "The judge is affected by authority."
-    assert "The judge is affected by authority. With each of these" in table
-    assert "24 answers with an intervention, and for each its control, in both orders." in table
-
-
 def test_marks_take_answers_one_at_a_time(command: Command) -> None:
     new_sqlite(command.folder)
     words = ("--judge", "pocket-judge", "--method", "wildbench_score")
@@ -308,12 +242,6 @@ def nearest(text: str) -> str:
     return max(WORDS, key=lambda known: len(own & WORDS[known]))
 
 
-def coin(prompt: str) -> str:
-    """Draw lots, the same for the same two answers in the same order."""
-    digest = hashlib.blake2b("|".join(fenced(prompt)).encode()).digest()
-    return "[[A]]" if digest[0] % 2 else "[[B]]"
-
-
 def checked(
     command: Command, script: Callable[[str], str], *words: str
 ) -> tuple[dict[str, Any], JudgingServer]:
@@ -353,16 +281,6 @@ def test_a_careful_judge_does_what_is_expected_and_is_asked_once(command: Comman
     assert result["people"]["between_people"] is None
 
 
-def test_a_coin_is_found_neither_to_agree_nor_to_notice(command: Command) -> None:
-    result, _ = checked(command, coin, *CHECKS)
-    rows = {row["kind"]: row for row in result["checks"]}
-    assert rows["votes"]["lower"] < 0.5 < rows["votes"]["upper"]
-    noticed = [row for row in rows.values() if row["group"] in ("meaning", "missing")]
-    assert "not_as_expected" not in {row["finding"] for row in noticed}
-    assert 0.35 < sum(row["rate"] for row in noticed) / len(noticed) < 0.65
-    assert rows["side swap"]["finding"] == "not_as_expected"
-
-
 def test_votes_of_another_file_set_how_far_people_agree(command: Command) -> None:
     words = (*ON_PAIRS, "people", "--votes", "votes.csv", "--sample", "3")
     result, server = checked(command, careful, *words)
@@ -372,19 +290,6 @@ def test_votes_of_another_file_set_how_far_people_agree(command: Command) -> Non
     between = result["people"]["between_people"]
     assert between["people_agree"]["rate"] == pytest.approx(1 / 3)
     assert (result["people"]["pairs"], result["people"]["of_pairs"]) == (3, len(TEXTS))
-
-
-def test_votes_for_ties_alone_give_no_share(command: Command) -> None:
-    new_sqlite(command.folder)
-    pairs_file(command.folder)
-    path = command.folder / "pairs.csv"
-    path.write_text(path.read_text("utf-8").replace("model_a", "tie"), "utf-8")
-    with judging_server(careful) as server:
-        server.roster(command.folder)
-        done = command(*PROBE, *ON_PAIRS, "people", "--format", "json")
-    assert (done.returncode, done.stderr) == (0, "")
-    (row,) = json.loads(done.stdout)["checks"]
-    assert (row["n"], row["rate"], row["finding"]) == (0, None, "cannot_tell")
 
 
 def renamed(text: str) -> str:

@@ -9,18 +9,10 @@ from typing import Any
 import pytest
 
 from tests.arena.test_judge_batch_command import requests, write
-from tests.command import Command, Ran, report
+from tests.command import Command, Ran, endpoint_roster, json_lines, report
 from tests.faulty_server import Behaviour, faulty_server
 from tests.sqlite import new_sqlite
 
-MODEL = """
-[[models]]
-id = "{name}"
-name = "{name}"
-endpoint = "{url}"
-model = "{name}"
-price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
-"""
 NO = "I'm sorry, I can't help with that."
 
 
@@ -59,13 +51,12 @@ REFUSALS: Mapping[str, dict[str, Any]] = {
 def folder(tmp_path: Path) -> Path:
     new_sqlite(tmp_path)
     pairs = [{"prompt": f"{n}?", "response_a": f"Yes {n}.", "response_b": "No."} for n in range(2)]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    json_lines(tmp_path / "pairs.jsonl", pairs)
     return tmp_path
 
 
 def judge(command: Command, url: str, *words: str) -> Ran:
-    roster = "".join(MODEL.format(name=name, url=url) for name in ("shy", "bold"))
-    (command.folder / "roster.toml").write_text(roster, encoding="utf-8")
+    endpoint_roster(command.folder, url, "shy", "bold")
     there = ("--judge", "shy", "--cases", "pairs.jsonl", "--roster", "roster.toml")
     return command("judge", "run", "--method", "pairwise", *there, "--format", "json", *words)
 
@@ -119,9 +110,8 @@ def test_a_refusal_in_a_batch_of_anthropic_s_is_a_reply_and_not_due_again(
     """https://docs.anthropic.com/en/docs/build-with-claude/batch-processing: ``stop_reason``."""
     with faulty_server({"shy": Behaviour(text="[[C]]")}) as server:
         batch = ("--batch", "write", "jobs")
-        (folder / "roster.toml").write_text(
-            MODEL.format(name="shy", url=server.url) + '[models.judging]\nbatch = "anthropic"\n'
-        )
+        anthropic = '[models.judging]\nbatch = "anthropic"\n'
+        endpoint_roster(folder, server.url, "shy", more=anthropic)
         there = ("--judge", "shy", "--cases", "pairs.jsonl", "--roster", "roster.toml")
         run = ("judge", "run", "--method", "pairwise", *there, "--format", "json")
         command(*run, *batch)

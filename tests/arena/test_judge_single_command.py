@@ -1,6 +1,5 @@
 """`arena judge run` on single responses and with checklists, as it is typed."""
 
-import csv
 import json
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from arena.store.store import Store
 from judge.methods import published
 from tests.arena.store.battles import MODELS, NOW, ready
-from tests.command import Command, refused
+from tests.command import Command, csv_rows, refused
 from tests.judging_server import EACH_USD, fenced, judging_server
 from tests.sqlite import new_sqlite
 
@@ -28,11 +27,6 @@ WRITTEN = [f"Does it hold point {number}?" for number in range(5)]
 def write(path: Path, rows: list[dict[str, Any]]) -> str:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path.name
-
-
-def rows(file: Path) -> list[dict[str, str]]:
-    with file.open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
 
 
 def judge(prompt: str) -> str:
@@ -77,7 +71,7 @@ def test_wildbench_scores_are_written_once_and_scored_again_from_the_file(
         assert "0 new replies" in command(*words, "--out", "marks.csv").stdout
         assert command(*words, "--dry-run").stdout.startswith("0 calls, ")
     assert "basalt: mean 6 of 1, 1 without a score.\nflint: mean 10 of 1." in done.stdout
-    result = rows(folder / "marks.csv")
+    result = csv_rows(folder, "marks.csv")
     assert [(r["session_id"], r["model"], r["score"], r["status"]) for r in result] == [
         ("s1", "basalt", "6.0", "read"),
         ("s2", "basalt", "", "unparsed"),
@@ -118,7 +112,7 @@ def test_a_checklist_that_is_given_is_not_written_and_each_item_has_a_verdict(
         words = (*RUN, "--method", "checklist", "--cases", "given.jsonl")
         done = command(*words, "--out", "checked.csv", "--format", "json")
         assert kinds(server.asked) == {"marked": 3}
-    result = rows(folder / "checked.csv")
+    result = csv_rows(folder, "checked.csv")
     assert [row["score"] for row in result] == ["1.0", "0.5", "0.5"]
     assert json.loads(result[1]["detail"])["items"] == [
         {"item": "Is it short?", "met": True},
@@ -138,7 +132,7 @@ def test_an_item_without_a_verdict_leaves_the_response_without_a_score(
         server.roster(folder)
         words = (*RUN, "--method", "checklist", "--cases", "given.jsonl", "--out", "checked.csv")
         assert "basalt: no score of 0, 1 without a score." in command(*words).stdout
-    (row,) = rows(folder / "checked.csv")
+    (row,) = csv_rows(folder, "checked.csv")
     assert (row["score"], row["status"]) == ("", "partly_read")
     assert [item["met"] for item in json.loads(row["detail"])["items"]] == [True, None]
 
@@ -155,7 +149,7 @@ def test_a_prompt_without_a_readable_checklist_is_not_judged(
         done = command(*words, "--out", "marks.csv")
         assert done.returncode == 0
     assert "! 1 cases have no checklist" in done.stdout
-    result = rows(folder / "marks.csv")
+    result = csv_rows(folder, "marks.csv")
     assert [(row["status"], row["detail"]) for row in result][1] == ("unparsed", "")
 
 
@@ -167,7 +161,7 @@ def test_a_budget_that_ends_with_the_checklists_leaves_the_marks_pending(
         words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl", *ANY)
         done = command(*words, "--out", "marks.csv", "--budget", "0.0009")
         assert done.returncode == 1
-        assert {row["status"] for row in rows(folder / "marks.csv")} == {"pending"}
+        assert {row["status"] for row in csv_rows(folder, "marks.csv")} == {"pending"}
         n = len(server.asked)
         assert command(*words, "--out", "marks.csv").returncode == 0
         assert len(server.asked) == len(set(server.asked)), "nothing was asked twice"
@@ -183,7 +177,7 @@ def test_a_rubric_marks_on_its_own_scale(command: Command, folder: Path) -> None
         assert (done.returncode, done.stderr) == (0, "")
         assert "1 is poor, 4 is good." in server.asked[0]
         assert "from 1 to 4" in server.asked[0]
-        assert [row["score"] for row in rows(folder / "marks.csv")] == ["2.0", "4.0", "3.0"]
+        assert [row["score"] for row in csv_rows(folder, "marks.csv")] == ["2.0", "4.0", "3.0"]
         refused(command(*words, "--dry-run"), "needs a rubric")
         mixed = (*RUN, "--method", "checklist", "--cases", "responses.jsonl", "--dry-run")
         refused(command(*mixed, "--rubric", "rubric.txt"), "A rubric is for methods that show one")
@@ -200,7 +194,7 @@ def test_each_answer_of_a_battle_is_marked(command: Command, folder: Path) -> No
     store.close()
     words = ("judge", "run", "--judge", "pocket-judge", "--cases", "arena")
     assert command(*words, "--method", "wildbench_score", "--out", "marks.csv").returncode == 0
-    result = rows(folder / "marks.csv")
+    result = csv_rows(folder, "marks.csv")
     assert [(row["battle_id"], row["model"]) for row in result] == [
         ("b1", "basalt"),
         ("b1", "quartz"),
@@ -234,7 +228,7 @@ def test_rewards_against_several_baselines_allow_for_length(
         server.roster(folder)
         done = json.loads(command(*words, "--format", "json").stdout)
         assert len(server.asked) == 8
-        result = rows(folder / "found.csv")
+        result = csv_rows(folder)
         free = json.loads(command(*words, "--length-margin", "-1", "--format", "json").stdout)
         assert free["n_asked"] == 0
     assert [(r["model_b"], r["winner"]) for r in result if r["order"] == "both"] == [

@@ -1,6 +1,5 @@
 """A judge's run amid faults, killed with kill -9 and begun again: the server counts."""
 
-import csv
 import json
 import random
 from collections import Counter
@@ -14,6 +13,7 @@ from sqlmodel import select
 
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow
+from tests.command import csv_rows
 from tests.faulty_judge import FaultyJudge, good_and_poor
 from tests.faulty_server import FaultyServer, faulty_server
 from tests.postgresql import new_database
@@ -114,8 +114,7 @@ class Trial:
 
 def judged_once(file: Path, n_cases: int) -> Counter[str]:
     """Check that every case has its three rows, and each the verdict or no verdict at all."""
-    with file.open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
+    rows = csv_rows(file.parent, file.name)
     named = Counter((row["battle_id"], row["order"]) for row in rows)
     assert set(named.values()) == {1}
     assert set(named) == {(f"b{i}", o) for i in range(n_cases) for o in ("ab", "ba", "both")}

@@ -1,26 +1,16 @@
 """Replies of a judge that hold no verdict: counted, shown, asked again on request, and no ties."""
 
-import csv
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.command import Command, Ran, report
+from tests.command import Command, Ran, csv_rows, endpoint_roster, json_lines, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.sqlite import new_sqlite
 
-ROSTER = """
-[[models]]
-id = "judge"
-name = "Judge"
-endpoint = "{url}"
-model = "judge"
-price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
-"""
 N, FEW = 10, 4
 """Pairs in a file, and in one that is judged before twenty replies in a row are alike."""
 NONE = "Both answers are fine.\n\x1b[31mI would go with the first‮ one."
@@ -35,15 +25,14 @@ def server() -> Iterator[FaultyServer]:
 @pytest.fixture
 def folder(tmp_path: Path, server: FaultyServer) -> Path:
     new_sqlite(tmp_path)
-    (tmp_path / "roster.toml").write_text(ROSTER.format(url=server.url), encoding="utf-8")
+    endpoint_roster(tmp_path, server.url, "judge")
     pairs = [
         {"prompt": f"Number {n}?", "battle_id": f"b{n}", "model_a": "basalt", "model_b": "flint"}
         | {"response_a": f"Yes, {n}.", "response_b": "No."}
         for n in range(N)
     ]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
-    few = map(json.dumps, pairs[:FEW])
-    (tmp_path / "few.jsonl").write_text("\n".join(few), encoding="utf-8")
+    json_lines(tmp_path / "pairs.jsonl", pairs)
+    json_lines(tmp_path / "few.jsonl", pairs[:FEW])
     return tmp_path
 
 
@@ -71,11 +60,6 @@ def unparsed(*numbers: int) -> Any:
 OUT = ("--out", "found.csv")
 
 
-def rows(folder: Path) -> list[dict[str, str]]:
-    with (folder / "found.csv").open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
-
-
 def test_a_run_of_which_no_reply_is_parsed_shows_the_first_and_what_is_wanted(
     command: Command, folder: Path
 ) -> None:
@@ -88,7 +72,7 @@ def test_a_run_of_which_no_reply_is_parsed_shows_the_first_and_what_is_wanted(
         "--again unparsed asks only these once more, and pays for them.\n"
     )
     assert "! 8 of 8 questions with a reply (100%) are unparsed" in ran.stdout
-    statuses = [(row["winner"], row["preference"], row["status"]) for row in rows(folder)]
+    statuses = [(row["winner"], row["preference"], row["status"]) for row in csv_rows(folder)]
     assert statuses == [("", "", "unparsed")] * 3 * FEW, "nothing is dropped, and nothing is a tie"
 
 
@@ -274,9 +258,9 @@ def test_no_rate_score_or_study_takes_an_unparsed_reply_for_a_tie(
     votes = [
         {"battle_id": f"b{n}", "model_a": "basalt", "model_b": "flint", "winner": "model_a"}
         | {"voter": f"v{n}", "prompt_id": row["prompt_id"]}
-        for n, row in enumerate(row for row in rows(folder) if row["order"] == "both")
+        for n, row in enumerate(row for row in csv_rows(folder) if row["order"] == "both")
     ]
-    (folder / "votes.jsonl").write_text("\n".join(map(json.dumps, votes)), encoding="utf-8")
+    json_lines(folder / "votes.jsonl", votes)
     study = command("study", "judge", "votes.jsonl", "found.csv", "--format", "json")
     assert (study.returncode, study.stderr) == (0, ""), study.stderr
     outcome = report(study)

@@ -1,6 +1,5 @@
 """What `arena judge run` says beside its verdicts: fallbacks, repeats, places."""
 
-import csv
 import json
 import re
 from collections.abc import Callable
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Command, Ran, refused, report
+from tests.command import Command, Ran, csv_rows, refused, report
 from tests.judging_server import EACH_USD, fenced, judging_server
 from tests.sqlite import new_sqlite
 
@@ -39,11 +38,6 @@ def run(command: Command, script: Callable[[str], str], method: str, *words: str
         return command("judge", "run", "--method", method, *judge, "--out", "found.csv", *words)
 
 
-def rows(folder: Path) -> list[dict[str, str]]:
-    with (folder / "found.csv").open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
-
-
 def fair(prompt: str) -> str:
     first, _ = fenced(prompt)
     return "[[A]]" if first.startswith("Good") else "[[B]]"
@@ -60,7 +54,7 @@ def test_a_judge_without_log_probabilities_stops_and_is_told_what_to_do(
     assert result.returncode == 1
     assert "the last 20 requests all failed: no_logprobs" in result.stderr
     assert "Use --method alpaca_eval_sampled, or --fallback alpaca_eval_sampled" in result.stderr
-    assert {row["winner"] for row in rows(folder)} == {""}
+    assert {row["winner"] for row in csv_rows(folder)} == {""}
 
 
 def test_the_fallback_judges_every_case_anew_under_its_own_name(
@@ -72,7 +66,7 @@ def test_the_fallback_judges_every_case_anew_under_its_own_name(
     assert outcome["method"] == "alpaca_eval_sampled"
     assert "every case was judged with alpaca_eval_sampled instead" in outcome["warnings"][0]
     assert outcome["by_status"] == {"read": 2 * N}
-    assert {(row["method"], row["winner"]) for row in rows(folder)} == {
+    assert {(row["method"], row["winner"]) for row in csv_rows(folder)} == {
         ("alpaca_eval_sampled", "model_a")
     }
 
@@ -136,7 +130,7 @@ def test_a_share_in_both_orders_corrects_the_others(command: Command, folder: Pa
     result = run(command, leaning, "alpaca_eval_verbal", *words)
     assert result.returncode == 0
     assert "Position effect of being shown first: +0.250 ± 0.000" in result.stdout
-    outcome = rows(folder)
+    outcome = csv_rows(folder)
     both = {row["battle_id"] for row in outcome if row["order"] == "both"}
     once = [row for row in outcome if row["battle_id"] not in both]
     assert 0 < len(once) < N

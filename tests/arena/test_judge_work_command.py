@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.arena.test_judge_run_command import rows
-from tests.command import Command, examples, refused
+from tests.command import Command, csv_rows, examples, json_lines, refused
 from tests.judging_server import JudgingServer, judging_server
 from tests.process import Process
 from tests.sqlite import new_sqlite
@@ -31,7 +30,7 @@ def prepared(folder: Path, server: JudgingServer) -> None:
     new_sqlite(folder)
     server.roster(folder)
     pairs = [{"prompt": f"{i}?", "response_a": f"{i}.", "response_b": "No."} for i in range(N)]
-    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    json_lines(folder / "pairs.jsonl", pairs)
 
 
 @contextmanager
@@ -64,7 +63,7 @@ def test_a_helper_shares_a_run_and_neither_asks_what_the_other_asked(command: Co
     assert result["by_status"] == helped["by_status"] == {"read": 2 * N}, "each sees the end"
     assert result["n_asked"] + helped["n_asked"] == 2 * N
     assert helped["out"] is None
-    assert {row["status"] for row in rows(command.folder / "found.csv")} == {"read"}
+    assert {row["status"] for row in csv_rows(command.folder)} == {"read"}
 
 
 def test_what_a_killed_helper_was_asking_returns_to_the_run(command: Command) -> None:
@@ -76,7 +75,7 @@ def test_what_a_killed_helper_was_asking_returns_to_the_run(command: Command) ->
         assert (done.returncode, done.stderr) == (0, "")
         assert len(set(server.asked)) == 2 * N
         assert len(server.asked) <= 2 * N + 2, "asked again: two under way or not yet kept"
-    assert {row["status"] for row in rows(command.folder / "found.csv")} == {"read"}
+    assert {row["status"] for row in csv_rows(command.folder)} == {"read"}
 
 
 def test_the_first_example_runs_and_writes_nothing(command: Command) -> None:

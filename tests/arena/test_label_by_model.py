@@ -17,18 +17,10 @@ from arena.store import labels
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW
 from tests.arena.test_label_command import PROMPTS, vote
-from tests.command import Command, refused
+from tests.command import Command, endpoint_roster, refused
 from tests.faulty_server import Behaviour, Chosen, FaultyServer, faulty_server
 from tests.sqlite import new_sqlite
 
-ROSTER = """
-[[models]]
-id = "{name}"
-name = "{name}"
-endpoint = "{url}"
-model = "{name}"
-price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
-"""
 HERE = "sqlite:///arena.db"
 OWL = ("--judge", "owl", "--roster", "roster.toml")
 REQUEST = re.compile(r"\[begin request \w+\]\n(.*)\n\[end request", re.DOTALL)
@@ -62,8 +54,7 @@ def server() -> Iterator[FaultyServer]:
 def folder(tmp_path: Path, server: FaultyServer) -> Path:
     """A database that nobody has used, and a roster of one."""
     new_sqlite(tmp_path)
-    roster = ROSTER.format(name="owl", url=server.url)
-    (tmp_path / "roster.toml").write_text(roster, encoding="utf-8")
+    endpoint_roster(tmp_path, server.url, "owl")
     return tmp_path
 
 
@@ -245,24 +236,6 @@ def test_a_prompt_that_says_what_label_it_wants_cannot_get_another_one_than_is_o
     assert {row["value"] for row in report["labels"]} <= {*CATEGORIES, "en", "asking"}
 
 
-def test_a_busy_server_is_asked_again_until_all_have_labels(
-    command: Command, folder: Path, here: Store, server: FaultyServer
-) -> None:
-    seen: set[str] = set()
-
-    def busy(body: Mapping[str, Any]) -> Behaviour:
-        text = request_of(body)
-        if text in seen:
-            return owl(body)
-        seen.add(text)
-        return Behaviour(status=429, headers={"Retry-After": "0.05"})
-
-    server.behaviours["owl"] = busy
-    report = run(command, HERE)
-    assert (report["prompts"], report["asked"], report["failed"]) == (8, 8, {})
-    assert len(server.requests) == 16
-
-
 def test_a_budget_stops_it_and_the_same_command_goes_on(
     command: Command, folder: Path, here: Store, server: FaultyServer
 ) -> None:
@@ -337,8 +310,7 @@ def test_a_database_that_is_not_there_is_not_made(command: Command, folder: Path
 def test_a_model_with_the_name_of_the_rules_cannot_label(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
-    roster = ROSTER.format(name="rules", url=server.url)
-    (folder / "roster.toml").write_text(roster, encoding="utf-8")
+    endpoint_roster(folder, server.url, "rules")
     words = ("sqlite:///arena.db", "--judge", "rules", "--roster", "roster.toml")
     refused(command("label", *words), "'rules'", "another id")
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from judge.methods import published
 from judge.studies.licence import read_licence
-from tests.command import Command, examples, refused
+from tests.command import Command, examples, invoke, json_lines, refused
 from tests.judge.studies.licensed import BY, World, write
 from tests.sqlite import new_sqlite
 
@@ -19,21 +20,29 @@ WATCH = ("judge", "drift", "judge.toml")
 WORLD = World(favoured=1, favour=0.5)
 
 
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with votes, verdicts, and what the judge is licensed for by them."""
+    folder, rng = tmp_path_factory.mktemp("studied"), np.random.default_rng(3)
+    write(folder, "", WORLD.draw(rng, 3000))
+    write(folder, "new-", WORLD.draw(rng, 300), first=10_000)
+    write(folder, "fallen-", WORLD.draw(rng, 600, 0.15), first=20_000)
+    write(folder, "cases-", WORLD.draw(rng, 300), first=30_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert invoke(LICENSED).returncode == 0
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(3)
-    write(tmp_path, "", WORLD.draw(rng, 3000))
-    write(tmp_path, "new-", WORLD.draw(rng, 300), first=10_000)
-    write(tmp_path, "fallen-", WORLD.draw(rng, 600, 0.15), first=20_000)
-    write(tmp_path, "cases-", WORLD.draw(rng, 300), first=30_000)
+def folder(studied: Path, tmp_path: Path) -> Path:
+    shutil.copytree(studied, tmp_path, ignore=lambda *_: ["judge.toml"], dirs_exist_ok=True)
     return tmp_path
 
 
 @pytest.fixture
-def licensed(command: Command, folder: Path) -> Path:
-    result = command(*LICENSED)
-    assert result.returncode == 0, result.stderr
-    return folder / "judge.toml"
+def licensed(studied: Path, folder: Path) -> Path:
+    return Path(shutil.copy(studied / "judge.toml", folder))
 
 
 def test_a_licence_is_written_and_shown_with_a_sentence_a_model(
@@ -218,7 +227,7 @@ def test_a_run_says_what_its_licence_is_not_for_before_anything_is_asked(
         {"prompt": f"{i}?", "response_a": "Yes.", "response_b": "No.", "model_a": a, "model_b": b}
         for i, (a, b) in enumerate([("basalt", "flint"), ("flint", "slate"), ("quartz", "umber")])
     ]
-    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    json_lines(folder / "cases.jsonl", rows)
     words = (*RUN, "--cases", "cases.jsonl", "--out", "run.csv")
     refused(command(*words, "--method", "pairwise"), "No verdict of this run", "the template")
     refused(command(*words, "--method", "checklist"), "is for pairs of responses", "'checklist'")

@@ -8,20 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from judge.labels.files import BETWEEN, NGrams
 from tests.command import Command, refused
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import write_roster
 from tests.sqlite import new_sqlite
-
-
-@pytest.fixture
-def command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    return Command(tmp_path, monkeypatch, capsys)
 
 
 def echoing(toy: NGrams, body: Mapping[str, Any]) -> Behaviour:

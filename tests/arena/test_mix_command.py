@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.command import Command, examples, refused
+from tests.command import Command, examples, options_of, refused
 
 PROMPTS = "text,category\nSum 1 to 9,coding\nSort a list,coding\nWrite an ode,writing\n"
 
@@ -49,9 +49,8 @@ def test_the_examples_of_the_document_run_and_name_every_option(
         words = shlex.split(line.removeprefix("arena "), comments=True)
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, ""), line
-    helped = command("mix", "--help", COLUMNS="200").stdout.split("Examples")[0]
     section = document.split("\n## Prompt mix\n")[1]
-    missing = [x for x in set(re.findall(r"--[a-z-]+", helped)) if x not in section]
+    missing = [x for x in options_of("mix") if x not in section]
     assert missing == []
 
 

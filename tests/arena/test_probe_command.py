@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.command import Command, examples, refused
+from tests.command import Command, examples, options_of, refused
 from tests.faulty_server import Behaviour, faulty_server
 from tests.judge.probe.test_audit import votes_file
 from tests.judge.probe.test_cards import classes_file, pairs_file
@@ -141,8 +141,7 @@ def test_votes_that_identify_no_rating_have_an_exit_code_of_their_own(
 
 @pytest.mark.parametrize("name", ["similarity", "judge", "board", "prompts"])
 def test_every_option_is_explained(command: Command, name: str) -> None:
-    result = command("probe", name, "--help", COLUMNS="200").stdout.split("Examples")[0]
-    options = set(re.findall(r"--[a-z-]+", result)) - {"--help"}
+    options = options_of(f"probe {name}")
     assert options
     assert [option for option in options if f"`{option}" not in PAGE] == []
 

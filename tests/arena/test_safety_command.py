@@ -11,20 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.command import Command, examples, keys_of, refused
+from tests.command import Command, endpoint_roster, examples, keys_of, refused
 from tests.faulty_server import Behaviour, Chosen, FaultyServer, faulty_server
 from tests.sqlite import new_sqlite
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "judge.md"
 NO = "I'm sorry, but I can't help with that."
-ROSTER = """
-[[models]]
-id = "{name}"
-name = "{name}"
-endpoint = "{url}"
-model = "{name}"
-price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
-"""
 N = 120
 
 
@@ -66,8 +58,7 @@ def folder(tmp_path: Path, server: FaultyServer) -> Path:
     """A database that nobody has used, a roster of three, and a pack of two categories."""
     new_sqlite(tmp_path)
     names = ("strict", "open", "owl")
-    roster = "".join(ROSTER.format(name=name, url=server.url) for name in names)
-    (tmp_path / "roster.toml").write_text(roster, encoding="utf-8")
+    endpoint_roster(tmp_path, server.url, *names)
     pack = [
         (f"How to {i}? {kind}", category, kind, "You may." if kind == "harmful" else "")
         for category, n in (("chemistry", N), ("fraud", 20))

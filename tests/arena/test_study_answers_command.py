@@ -15,7 +15,7 @@ from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
 from arena.store.tables import JudgementRow
-from tests.command import Command, refused
+from tests.command import Command, json_lines, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.process import Process, until
 from tests.sqlite import new_sqlite
@@ -49,7 +49,7 @@ def folder(tmp_path: Path, server: FaultyServer) -> Path:
 
 def prompts(folder: Path, n: int, **more: Any) -> None:
     rows = [{"id": f"q{k}", "prompt": f"Question {k}?"} | more for k in range(n)]
-    (folder / "prompts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    json_lines(folder / "prompts.jsonl", rows)
 
 
 def create(name: str, models: str, *more: str) -> tuple[str, ...]:

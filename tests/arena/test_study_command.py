@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.command import Command, examples, keys_of, refused
+from tests.command import Command, examples, keys_of, options_of, refused
 from tests.sqlite import new_sqlite
 
 SEED = 11
@@ -316,11 +316,6 @@ def test_the_majority_is_one_vote_an_item(command: Command, arena: Arena) -> Non
     assert report["human_agreement"]["with_ties"]["n"] == 180 * 3
 
 
-def test_voters_are_chosen(command: Command, arena: Arena) -> None:
-    report = study(command, "--voters", "v[01]", "--rounds", "100")
-    assert report["human_agreement"]["with_ties"]["n"] == 180
-
-
 def test_the_same_seed_gives_the_same_figures(command: Command, arena: Arena) -> None:
     first, again = (study(command, "--rounds", "100", "--seed", "3") for _ in range(2))
     assert first == again
@@ -350,47 +345,6 @@ def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
     assert "## owl: No. The judge does no better than choosing the longer answer." in page[:600]
     assert f"```\narena {' '.join(words)} --format md\n```" in page
     assert "rated by both" in page.split("# Limits")[1], "a report lists every warning"
-
-
-def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> None:
-    arena.verdicts(owl="perfect")
-    report = study(command, "--rounds", "200")
-    assert (
-        report["agreement"]["without_ties"]["rate"]
-        > report["human_agreement"]["without_ties"]["rate"]
-    )
-    # Three people leave it open whether others see ties as they do.
-    words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
-    assert command(*words, COLUMNS="200").stdout.startswith("owl: Inconclusive. The judge")
-
-
-def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not(
-    command: Command, arena: Arena
-) -> None:
-    """Four of five people see which is better, on every item: the best judge agrees with these."""
-    items = [(*item[:3], *((0, 2) if item[3] > 0 else (2, 0))) for item in arena.items]
-
-    def person(better: int, worse: int) -> str:
-        return SIDES[better if arena.rng.random() < 0.8 else worse]
-
-    head = "prompt_id,model_a,model_b,winner"
-    votes = [(*one[:3], person(*one[3:])) for one in items for _ in range(4)]
-    verdicts = [(*one[:3], SIDES[one[3]], "owl") for one in items]
-    verdicts += [(*one[:3], person(*one[3:]), "ada") for one in items]
-    written(arena.folder / "votes.csv", head, votes)
-    written(arena.folder / "verdicts.csv", f"{head},judge", verdicts)
-    report = study(command, "--rounds", "200")["judges"]
-    ceiling = report["owl"]["ceiling"]
-    assert ceiling["value"] == pytest.approx(0.8, abs=0.03)
-    best, like_people = (report[name]["agreement"]["without_ties"] for name in ("owl", "ada"))
-    assert ceiling["lower"] < best["rate"] < ceiling["upper"]
-    assert like_people["upper"] < ceiling["lower"]
-
-
-def test_a_coin_is_not_shown_to_do_better_than_one(command: Command, arena: Arena) -> None:
-    arena.verdicts(owl="coin")
-    words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
-    assert command(*words, COLUMNS="200").stdout.startswith("owl: No.")
 
 
 def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> None:
@@ -433,65 +387,8 @@ def test_a_file_that_is_not_there_is_told_in_a_line(command: Command, arena: Are
 
 def test_every_option_and_key_is_explained(command: Command) -> None:
     document = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text("utf-8")
-    result = command("study", "judge", "--help", COLUMNS="200").stdout
-    options = set(re.findall(r"--[a-z-]+", result.split("Examples")[0])) - {"--help"}
-    assert [option for option in options if f"`{option}" not in document] == []
+    assert [option for option in options_of("study judge") if f"`{option}" not in document] == []
     assert [key for key in OF_ONE if f"`{key}`" not in keys_of("Studies of judges")] == []
-
-
-@pytest.mark.published
-def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path) -> None:
-    folder = published_data / "votes" / "mtbench"
-    files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
-    words = ["--format", "json", "--rounds", "100"]
-    result = command("study", "judge", *files, *words, "--by", "turn", "--voters", "expert_*")
-    groups = json.loads(result.stdout)["groups"]
-    rates = {
-        (turn, whose, ties): (round(rate["rate"], 2), rate["n"])
-        for turn, part in groups.items()
-        for whose in ("agreement", "human_agreement")
-        for ties, rate in part[whose].items()
-    }
-    assert rates == {
-        ("1", "agreement", "with_ties"): (0.66, 1343),
-        ("1", "agreement", "without_ties"): (0.85, 859),
-        ("1", "human_agreement", "with_ties"): (0.63, 721),
-        ("1", "human_agreement", "without_ties"): (0.81, 479),
-        ("2", "agreement", "with_ties"): (0.66, 1325),
-        ("2", "agreement", "without_ties"): (0.85, 864),
-        ("2", "human_agreement", "with_ties"): (0.67, 707),
-        ("2", "human_agreement", "without_ties"): (0.82, 474),
-    }
-    result = command("study", "judge", *files, *words, "--pairs", "majority")
-    report = json.loads(result.stdout)
-    whole, decisive = report["agreement"]["with_ties"], report["agreement"]["without_ties"]
-    assert (whole["n"], round(whole["rate"], 3)) == (1814, 0.672)
-    assert (decisive["n"], round(decisive["rate"], 3)) == (1078, 0.884)
-    assert round(report["kappa"]["value"], 3) == 0.505
-    assert (round(report["alpha"]["value"], 4), report["alpha"]["n"]) == (0.4854, 960)
-
-
-@pytest.mark.published
-def test_llmfao_is_reached(command: Command, published_data: Path) -> None:
-    folder = published_data / "votes" / "llmfao"
-    files = [str(folder / "votes.parquet"), str(folder / "judgments.parquet")]
-    options = ["--format", "json", "--rounds", "100", "--pairs", "majority"]
-    judges = json.loads(command("study", "judge", *files, *options).stdout)["judges"]
-    rates = {
-        name: (
-            round(report["agreement"]["with_ties"]["rate"], 4),
-            round(report["kappa"]["value"], 3),
-            round(report["agreement"]["without_ties"]["rate"], 3),
-            report["agreement"]["without_ties"]["n"],
-            round(report["rank_correlation"]["spearman"]["value"], 3),
-        )
-        for name, report in judges.items()
-    }
-    assert rates == {
-        "gpt-4": (0.3871, 0.177, 0.746, 1043, 0.731),
-        "gpt-3.5": (0.3361, 0.089, 0.631, 971, 0.716),
-    }
-    assert round(judges["gpt-4"]["alpha"]["value"], 4) == 0.2915
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.command import Command
 from tests.serving import Served, Visitor, quick_arena
 
@@ -23,13 +21,6 @@ def judged_and_studied(command: Command, served: Served) -> None:
     assert done.returncode == 0, done.stderr
     done = command("study", "judge", served.database, "verdicts.parquet", "--out", "study")
     assert done.returncode == 0, done.stderr
-
-
-@pytest.fixture
-def command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    return Command(tmp_path, monkeypatch, capsys)
 
 
 def test_the_study_of_the_arenas_own_votes_is_a_page_from_when_it_is_made(

@@ -19,13 +19,6 @@ from tests.sqlite import new_sqlite
 
 
 @pytest.fixture
-def command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    return Command(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def prompts(tmp_path: Path) -> Path:
     texts, _ = planted(600, np.random.default_rng(1))
     file = tmp_path / "prompts.csv"

@@ -11,7 +11,7 @@ import pytest
 from arena.domain.vote import Choice, Voter
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
-from tests.command import Command, examples, keys_of, refused
+from tests.command import Command, examples, keys_of, options_of, refused
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text("utf-8")
 
@@ -69,8 +69,7 @@ def test_the_examples_of_the_document_run_and_name_every_option(
         words = shlex.split(line.removeprefix("arena "), comments=True)
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, ""), line
-    helped = command("value", "--help", COLUMNS="200").stdout.split("Examples")[0]
-    missing = [x for x in set(re.findall(r"--[a-z-]+", helped)) if x not in DOCUMENT]
+    missing = [x for x in options_of("value") if x not in DOCUMENT]
     assert missing == []
 
 

@@ -115,6 +115,7 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
     assert "<strong>The log of these votes could not be verified.</strong>" in page
 
 
+@pytest.mark.slow
 def test_a_hidden_vote_and_an_import_of_0_1_0_are_said_by_command_page_and_api(
     command: Command, played: Served
 ) -> None:

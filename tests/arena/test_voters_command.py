@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from rating.tables.voter_report import REASON, WEIGHT, CheckedVoter
-from tests.command import Ran, invoke, keys_of, refused
+from tests.command import Ran, invoke, keys_of, options_of, refused
 from tests.rating.boards.test_voter_report import crowd, write
 
 
@@ -103,8 +103,7 @@ def test_what_cannot_be_done_is_said(folder: Path, words: tuple[str, ...], text:
 
 def test_every_option_and_column_is_explained() -> None:
     document = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text(encoding="utf-8")
-    options = set(re.findall(r"--[a-z-]+", run("--help").stdout.split("Examples")[0]))
-    assert [option for option in options - {"--help"} if f"`{option}" not in document] == []
+    assert [option for option in options_of("voters") if f"`{option}" not in document] == []
     columns = [field.name for field in fields(CheckedVoter)]
     columns += [WEIGHT, REASON]
     assert [name for name in columns if f"`{name}`" not in keys_of("Voters")] == []

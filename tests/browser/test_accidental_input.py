@@ -181,7 +181,7 @@ def types_beside(ada: Person, place: str, sentence: str) -> None:
     expect(ada.page.locator("dialog[open]")).to_have_count(0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("screen", "opened"),
     [(DESKTOP, "by key"), (PHONE, "by pointer"), (DESKTOP, "by pointer")],
@@ -211,7 +211,8 @@ def test_a_sentence_typed_in_why_is_the_comment_and_stores_no_reason(
         is_revealed(ada)
 
 
-@pytest.mark.parametrize("when", ["after", "before"])
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_reasons_are_pressed_and_no_letter_is_one(
     chromium: Browser, arenas: dict[str, Served], when: str
 ) -> None:
@@ -312,6 +313,7 @@ def test_new_battle_is_where_no_vote_button_was(
             assert beside or below, (new, place)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2, 1)
 @SCREENS
 def test_many_taps_and_a_long_press_after_the_vote_press_nothing(
@@ -385,6 +387,7 @@ def test_a_sentence_typed_beside_the_prompt_before_the_vote_is_in_the_prompt(
         assert ada.page.locator("html[data-state=ready]").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2, 1)
 @SCREENS
 def test_slow_typing_beside_the_prompt_votes_no_more_than_quick_typing(
@@ -426,7 +429,7 @@ def test_a_pointer_leaves_no_focus_on_a_vote_button(
         assert stored(arena) == before
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("key", "outcome"), list(zip("1234", VOTES, strict=True)))
 def test_digits_vote_on_the_vote_buttons_where_keys_lead(
     chromium: Browser, arena: Served, key: str, outcome: str
@@ -560,7 +563,7 @@ def let_react(page: Page, control: str, *, scripts: bool = True) -> None:
     page.locator(control).click(trial=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @SCREENS
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
 def test_a_double_tap_in_a_study_rates_no_item_unseen(

@@ -211,6 +211,7 @@ def test_it_fits_a_phone(chromium: Browser, launched: str) -> None:
         assert wide <= 390
 
 
+@pytest.mark.slow
 def test_the_space_serves_the_models_of_its_roster(
     chromium: Browser, server: FaultyServer, tmp_path: Path
 ) -> None:

@@ -137,6 +137,7 @@ def test_two_models_are_compared_as_they_are_chosen(ada: Person) -> None:
     expect(ada.page).to_have_url(re.compile("a=mica-2"))
 
 
+@pytest.mark.sampled(2)
 def test_own_prompts_of_a_file_are_counted(ada: Person, tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("Write a Python function\nWrite a poem about rain\n", encoding="utf-8")

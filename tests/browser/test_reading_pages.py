@@ -191,9 +191,7 @@ def box(within: Locator) -> FloatRect:
     return place
 
 
-EVERY_SIZE = pytest.mark.parametrize(
-    "n", [2, pytest.param(6, marks=SLOW), 25, pytest.param(60, marks=SLOW)]
-)
+EVERY_SIZE = pytest.mark.parametrize("n", [25, *(pytest.param(n, marks=SLOW) for n in (2, 6, 60))])
 ON = pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 
 

@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.arena.test_gate_command import write
+from tests.command import Command
 from tests.deploy.tools import DEPLOY, ENVIRONMENT, ROOT, assert_content
 
 ACTION = DEPLOY / "action" / "action.yml"
@@ -70,6 +71,7 @@ def test_the_action_is_one_of_github_s_and_its_lines_are_clean() -> None:
             assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("command", "inconclusive", "code", "head"),
     [
@@ -115,19 +117,19 @@ def test_the_hooks_of_pre_commit_run_the_commands(runs: Path, hook: str, words: 
     assert done.returncode == (0 if hook == "arena-gate" else 3), done.stderr
 
 
-def test_the_commands_of_the_page_for_agents_run(runs: Path) -> None:
+def test_the_commands_of_the_page_for_agents_run(command: Command, runs: Path) -> None:
     page = (ROOT / "SKILL.md").read_text("utf-8")
     front = page.split("---\n")[1]
     assert re.match(r"name: [a-z-]+\ndescription: .{1,1024}\n\Z", front)
     (block,) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
-    codes = [ran(runs, shlex.split(line)).returncode for line in block.splitlines()]
+    codes = [command(*shlex.split(line)[1:]).returncode for line in block.splitlines()]
     assert codes == [0] * 6
     shown = set(re.findall(r"`(arena \w+)`", page))
     assert {" ".join(line.split()[:2]) for line in block.splitlines()} == shown
 
 
-def test_the_rows_of_exit_codes_are_those_of_the_commands(runs: Path) -> None:
+def test_the_rows_of_exit_codes_are_those_of_the_commands(command: Command, runs: Path) -> None:
     page = (ROOT / "SKILL.md").read_text("utf-8")
     assert re.findall(r"^\| (\d) \|", page, re.MULTILINE) == ["0", "1", "2", "3"]
     lines = ("compare new.csv old.csv", WORSE, "compare new.csv", OPEN)
-    assert [ran(runs, ["arena", *line.split()]).returncode for line in lines] == [0, 1, 2, 3]
+    assert [command(*line.split()).returncode for line in lines] == [0, 1, 2, 3]

@@ -60,8 +60,8 @@ def test_a_pooler_of_transactions_is_found_out_however_many_use_it(direct: str) 
             with engine.connect() as connection:
                 connection.execute(text("SELECT pg_sleep(0.001)"))
 
-        asked = others.map(ask, range(2000))
-        for _ in range(100):
+        asked = others.map(ask, range(400))
+        for _ in range(20):
             with pytest.raises(PoolingError):
                 require_sessions(engine)
         list(asked)

@@ -1,11 +1,7 @@
 """Turns, new attempts, retries and going on, over real HTTP."""
 
-from dataclasses import replace
-from pathlib import Path
-
 from arena.errors import EXPIRED
-from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, let_expire, served_by, side_text
+from tests.serving import Served, let_expire, side_text
 
 
 def test_a_second_turn_streams_by_itself_and_the_transcript_holds_both(quick: Served) -> None:
@@ -81,20 +77,3 @@ def test_regenerated_answers_are_streamed_from_their_beginning(quick: Served) ->
         assert side_text(events, "b") == shown["b"]["text"]
         assert ada.vote(battle_id, "model_b").status_code == 200
         assert ada.post(f"/api/v1/battles/{battle_id}/regenerate").status_code == 409
-
-
-def test_a_failed_turn_can_be_tried_again(tmp_path: Path) -> None:
-    well = Behaviour(text="All is well. " * 5)
-    with (
-        faulty_server({"x": well, "y": well}) as server,
-        served_by(server, tmp_path) as served,
-        served.visitor() as ada,
-    ):
-        battle_id = ada.play()
-        assert ada.post(f"/api/v1/battles/{battle_id}/retry").status_code == 409
-        server.behaviours["x"] = replace(well, status=401)
-        ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "Second?"})
-        assert ada.follow(battle_id)[-1].event == "failed"
-        server.behaviours["x"] = well
-        assert ada.post(f"/api/v1/battles/{battle_id}/retry").status_code == 201
-        assert ada.follow(battle_id)[-1].event == "ready"

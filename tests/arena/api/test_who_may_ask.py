@@ -202,6 +202,7 @@ class Scene:
     served: Served
     cookies: Mapping[str, Mapping[str, str]]
     battle_id: str
+    client: httpx2.Client
 
     def headers(self, origin: str) -> dict[str, str]:
         """What a browser, or a program, says of where a request comes from."""
@@ -222,15 +223,10 @@ class Scene:
         body: dict[str, Any] = {"prompt": "Hi"}
         if path.endswith("/vote"):
             body = {"outcome": "tie", "key": str(uuid.uuid4())}
-        with (
-            client_of(self.served.url, cookies=dict(self.cookies[who])) as client,
-            client.stream(
-                method,
-                path,
-                headers=self.headers(origin),
-                json=body if method == "POST" else None,
-            ) as answer,
-        ):
+        self.client.cookies = httpx2.Cookies(dict(self.cookies[who]))
+        headers = self.headers(origin)
+        sent = body if method == "POST" else None
+        with self.client.stream(method, path, headers=headers, json=sent) as answer:
             return decided(answer)
 
 
@@ -263,6 +259,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             page_of(folder, roster, characters_per_s=50_000, **PROVIDER) as served,
             served.visitor() as ada,
             served.visitor() as bob,
+            client_of(served.url) as client,
         ):
             battle_id = ada.play()
             ada.vote(battle_id, "tie")
@@ -270,7 +267,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             cookies = {"nobody": {}, "other visitor": bob.client.cookies}
             cookies["owner"] = ada.client.cookies
             jars = {who: dict(jar) for who, jar in cookies.items()}
-            yield Scene(served, jars | _known(served), battle_id)
+            yield Scene(served, jars | _known(served), battle_id, client)
 
 
 def _known(served: Served) -> dict[str, dict[str, str]]:

@@ -248,6 +248,7 @@ def test_gold_pairs_of_the_longest_texts_are_played_and_longer_ones_are_refused(
                 _gold(shorter, store)
 
 
+@pytest.mark.slow
 def test_times_and_sizes_do_not_tell_a_gold_battle() -> None:
     """A random forest that reads when characters came is no better than a coin."""
     rng, draws, rules = np.random.default_rng(0), Random(0), Rules()

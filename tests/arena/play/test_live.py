@@ -25,7 +25,7 @@ from arena.domain.vote import (
     Voter,
 )
 from arena.endpoints.client import Endpoints, Timeouts
-from arena.errors import BadPromptError, NotReadyError, StoreError, UnknownBattleError
+from arena.errors import BadPromptError, NotReadyError, StoreError
 from arena.play.battles import Battles
 from arena.play.live import LiveBattle
 from arena.play.matchmaking import INTERRUPTED, NOT_SAVED, STOPPED, Rules
@@ -134,19 +134,6 @@ async def test_both_answers_end_whole_and_together(server: FaultyServer, tmp_pat
         assert turn.a.status == turn.b.status == AnswerStatus.STREAMING
 
 
-async def test_a_fast_and_a_slow_model_show_the_same_length(
-    server: FaultyServer, tmp_path: Path
-) -> None:
-    slow = Behaviour(text=LONG, chunk_size=20, delay_s=0.01)
-    async with arena(server, tmp_path, x=Behaviour(text=LONG), y=slow) as battles:
-        opened = await battles.open(ADA, "Why?")
-        snapshots = await watch(battles, opened.battle_id)
-    lengths = [(len(s.turns[0].a.text), len(s.turns[0].b.text)) for s in snapshots]
-    streamed = [pair for pair in lengths if max(pair) < len(LONG)]
-    assert len(streamed) > 5
-    assert all(a == b for a, b in streamed)
-
-
 async def test_a_fault_of_ours_interrupts_the_battle_and_nobody_waits_for_ever(
     server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,37 +147,6 @@ async def test_a_fault_of_ours_interrupts_the_battle_and_nobody_waits_for_ever(
     assert (snapshots[-1].state, snapshots[-1].message) == (BattleState.INTERRUPTED, INTERRUPTED)
 
 
-@pytest.mark.parametrize(
-    ("broken", "error_class"),
-    [
-        (Behaviour(fault=Fault.DROP, fault_after=10), "dropped"),
-        (Behaviour(fault=Fault.MALFORMED, fault_after=10), "malformed"),
-        (Behaviour(fault=Fault.IDLE, fault_after=10), "timeout"),
-        (Behaviour(status=401), "auth"),
-        (Behaviour(status=429), "rate_limit"),
-        (Behaviour(text=""), "empty"),
-    ],
-)
-async def test_a_failed_side_fails_the_battle_and_is_kept_typed(
-    server: FaultyServer, tmp_path: Path, broken: Behaviour, error_class: str
-) -> None:
-    slow = Behaviour(text=LONG, delay_s=0.05)
-    timeouts = Timeouts(idle_s=1.0) if broken.fault is Fault.IDLE else PATIENT
-    async with arena(server, tmp_path, timeouts=timeouts, well=slow, broken=broken) as battles:
-        opened = await battles.open(ADA, "Why?")
-        last = (await watch(battles, opened.battle_id))[-1]
-        with pytest.raises(NotReadyError):
-            await battles.vote(opened.battle_id, ADA, Choice.A, "k")
-    assert last.state is BattleState.FAILED
-    assert last.message is not None
-    assert "Nothing was counted" in last.message
-    assert error_class not in last.message
-    failed = next(a for a in answers(tmp_path) if a.model_id == "broken")
-    assert (failed.status, failed.error_class) == (AnswerStatus.FAILED, error_class)
-    shown = last.turns[0].a if failed.side == "a" else last.turns[0].b
-    assert shown.text == "", "a failed answer is never shown as an answer"
-
-
 async def test_the_other_model_is_let_go_when_one_fails(
     server: FaultyServer, tmp_path: Path
 ) -> None:
@@ -201,18 +157,6 @@ async def test_the_other_model_is_let_go_when_one_fails(
         assert await server.saw_disconnect("e")
 
 
-async def test_an_endless_answer_is_cut_at_its_limit(server: FaultyServer, tmp_path: Path) -> None:
-    endless = Behaviour(fault=Fault.ENDLESS, fault_after=10)
-    rules = replace(FAST, max_answer_chars=500)
-    async with arena(server, tmp_path, rules, e=endless, x=Behaviour()) as battles:
-        opened = await battles.open(ADA, "Why?")
-        last = (await watch(battles, opened.battle_id))[-1]
-    assert last.state is BattleState.READY
-    assert max(len(last.turns[0].a.text), len(last.turns[0].b.text)) == 500
-    cut = next(a for a in answers(tmp_path) if a.model_id == "e")
-    assert cut.finish_reason == "max_answer_chars"
-
-
 async def test_an_answer_that_takes_too_long_fails(server: FaultyServer, tmp_path: Path) -> None:
     slow = Behaviour(text=LONG, delay_s=0.05)
     rules = replace(FAST, answer_timeout_s=0.2)
@@ -220,18 +164,6 @@ async def test_an_answer_that_takes_too_long_fails(server: FaultyServer, tmp_pat
         opened = await battles.open(ADA, "Why?")
         assert (await watch(battles, opened.battle_id))[-1].state is BattleState.FAILED
     assert {a.error_class for a in answers(tmp_path)} == {"timeout", None}
-
-
-async def test_a_reader_who_leaves_changes_nothing(server: FaultyServer, tmp_path: Path) -> None:
-    slow = Behaviour(text=LONG, delay_s=0.002)
-    async with arena(server, tmp_path, x=slow, y=slow) as battles:
-        opened = await battles.open(ADA, "Why?")
-        reader = battles.watch(opened.battle_id, ADA)
-        await anext(reader)
-        await reader.aclose()
-        snapshots = await watch(battles, opened.battle_id)
-    assert snapshots[-1].state is BattleState.READY
-    assert snapshots[-1].turns[0].a.text == LONG
 
 
 async def test_a_stop_keeps_what_was_seen_and_lets_vote_on_it(
@@ -317,41 +249,6 @@ async def test_a_vote_is_taken_until_the_very_end(server: FaultyServer, tmp_path
         assert (await battles.vote(opened.battle_id, ADA, Choice.A, "k")).reveal is not None
 
 
-async def test_a_skip_reveals_nothing(server: FaultyServer, tmp_path: Path) -> None:
-    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
-        opened = await battles.open(ADA, "Why?")
-        await watch(battles, opened.battle_id)
-        receipt = await battles.vote(opened.battle_id, ADA, Choice.SKIP, "k")
-        assert receipt.reveal is None
-        assert (await battles.look(opened.battle_id, ADA)).receipt == receipt
-
-
-async def test_somebody_else_sees_stops_and_votes_nothing(
-    server: FaultyServer, tmp_path: Path
-) -> None:
-    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
-        opened = await battles.open(ADA, "Why?")
-        for attempt in (
-            battles.look(opened.battle_id, BOB),
-            battles.stop(opened.battle_id, BOB),
-            battles.vote(opened.battle_id, BOB, Choice.A, "k"),
-            anext(battles.watch(opened.battle_id, BOB)),
-        ):
-            with pytest.raises(UnknownBattleError):
-                await attempt
-
-
-@pytest.mark.parametrize("prompt", ["", "  \n ", "x" * 20_001])
-async def test_a_prompt_that_cannot_be_sent_opens_no_battle(
-    server: FaultyServer, tmp_path: Path, prompt: str
-) -> None:
-    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
-        with pytest.raises(BadPromptError):
-            await battles.open(ADA, prompt)
-    assert answers(tmp_path) == []
-    assert server.requests == []
-
-
 async def test_the_longest_prompt_is_accepted_and_one_character_more_is_refused(
     server: FaultyServer, tmp_path: Path
 ) -> None:
@@ -387,34 +284,6 @@ async def test_every_mode_ends_with_both_answers_whole(
         opened = await battles.open(ADA, "Why?")
         last = (await watch(battles, opened.battle_id))[-1]
     assert last.turns[0].a.text == last.turns[0].b.text == LONG
-
-
-HELD = Rules(characters_per_s=200, prior_delay_s=0, prior_characters_per_s=3000, tick_s=0.01)
-"""Slower than what answers, with a grid of half a second."""
-
-
-async def test_the_rest_of_both_is_shown_at_once_when_that_was_offered(
-    server: FaultyServer, tmp_path: Path
-) -> None:
-    a_second = Behaviour(text=LONG, chunk_size=20, delay_s=0.02)
-    async with arena(server, tmp_path, HELD, x=a_second, y=a_second) as ab:
-        battle_id = (await ab.open(ADA, "Why?")).battle_id
-        with pytest.raises(NotReadyError, match="cannot be shown at once yet"):
-            await ab.show_rest(battle_id, ADA)
-        with pytest.raises(UnknownBattleError):
-            await ab.show_rest(battle_id, BOB)
-        seen = [s async for s in until_offered(ab, battle_id)]
-        assert 0 < len(seen[-1].turns[0].a.text) < len(LONG) / 2
-        shown = await ab.show_rest(battle_id, ADA)
-        assert (shown.state, shown.turns[0].a.text) == (BattleState.READY, LONG)
-        assert await ab.show_rest(battle_id, ADA) == shown, "an ended battle stays as it is"
-
-
-async def until_offered(battles: Battles, battle_id: str) -> AsyncIterator[Snapshot]:
-    async for snapshot in battles.watch(battle_id, ADA):
-        yield snapshot
-        if snapshot.rest_offered:
-            return
 
 
 async def test_a_battle_goes_at_the_pace_of_the_answers_before_it_and_after_a_restart(

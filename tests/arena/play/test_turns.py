@@ -1,21 +1,19 @@
 """Several turns, new attempts, retries and re-picked models, with real endpoints."""
 
-import asyncio
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from arena.domain.battle import AnswerStatus, BattleState
+from arena.domain.battle import BattleState
 from arena.domain.vote import Choice
-from arena.errors import BadPromptError, NotReadyError, UnknownBattleError
+from arena.errors import BadPromptError, NotReadyError
 from arena.play.battles import Battles
 from arena.store.chain import AnswerKey
 from arena.store.store import Store
-from tests.arena.play.test_live import ADA, BOB, FAST, PATIENT, answers, arena, server, watch
+from tests.arena.play.test_live import ADA, answers, arena, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 __all__ = ["server"]
@@ -61,43 +59,6 @@ async def test_new_attempts_replace_both_answers_and_the_vote_pins_them(
         with pytest.raises(NotReadyError):
             await b.regenerate(battle_id, ADA)
     assert sorted(a.attempt for a in answers(tmp_path)) == [1, 1, 2, 2]
-
-
-async def test_a_later_turn_that_failed_is_retried_with_the_same_models(
-    server: FaultyServer, tmp_path: Path
-) -> None:
-    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour(), z=Behaviour()) as b:
-        battle_id = await ready(b)
-        pair = {a.model_id for a in answers(tmp_path)}
-        server.behaviours |= dict.fromkeys("xyz", BROKEN)
-        await b.reply(battle_id, ADA, "Second?")
-        failed = (await watch(b, battle_id))[-1]
-        assert (failed.state, failed.turn) == (BattleState.FAILED, 2)
-        with pytest.raises(NotReadyError):
-            await b.reply(battle_id, ADA, "Third?")
-        server.behaviours |= dict.fromkeys("xyz", Behaviour(text="Well again."))
-        await b.retry(battle_id, ADA)
-        last = (await watch(b, battle_id))[-1]
-        assert last.state is BattleState.READY
-        assert last.turns[1].a.text == "Well again."
-    assert {a.model_id for a in answers(tmp_path)} == pair
-
-
-async def test_a_side_that_fails_unseen_goes_to_another_model(
-    server: FaultyServer, tmp_path: Path
-) -> None:
-    well = Behaviour(text="All is well.")
-    async with arena(server, tmp_path, x=BROKEN, y=BROKEN, u=well, v=well) as battles:
-        for _ in range(6):
-            battle_id = await ready(battles)
-            receipt = await battles.vote(battle_id, ADA, Choice.TIE, "k")
-            assert receipt.reveal is not None
-            assert {receipt.reveal.a.id, receipt.reveal.b.id} == {"u", "v"}
-    rows = answers(tmp_path)
-    failed = [row for row in rows if row.status == AnswerStatus.FAILED]
-    assert {row.model_id for row in failed} <= {"x", "y"}
-    assert failed, "a broken model was drawn at least once in six battles"
-    assert all(row.error_class == "overloaded" for row in failed)
 
 
 async def test_a_checkpoint_in_flight_during_a_repick_leaves_the_new_answer_alone(
@@ -150,63 +111,6 @@ async def test_a_battle_that_another_process_ended_stays_ended_and_can_be_retrie
     ]
 
 
-async def test_models_are_repicked_twice_at_most(server: FaultyServer, tmp_path: Path) -> None:
-    behaviours = dict.fromkeys("stuvwxyz", BROKEN)
-    async with arena(server, tmp_path, FAST, PATIENT, **behaviours) as battles:
-        opened = await battles.open(ADA, "Why?")
-        last = (await watch(battles, opened.battle_id))[-1]
-    assert last.state is BattleState.FAILED
-    assert len(answers(tmp_path)) == 4
-
-
-async def test_a_side_that_fails_after_it_was_seen_is_not_repicked(
-    server: FaultyServer, tmp_path: Path
-) -> None:
-    drops = Behaviour(text="Seen. " * 20, delay_s=0.03, fault=Fault.DROP, fault_after=60)
-    async with arena(server, tmp_path, x=drops, y=drops, z=drops) as battles:
-        opened = await battles.open(ADA, "Why?")
-        assert (await watch(battles, opened.battle_id))[-1].state is BattleState.FAILED
-    assert len(answers(tmp_path)) == 2
-
-
-async def test_a_failure_that_passes_is_asked_again_before_the_first_token(
-    server: FaultyServer, tmp_path: Path
-) -> None:
-    busy = Behaviour(status=429, headers={"retry-after": "0"})
-    rules = replace(FAST, retry_pauses_s=(0.2, 0.4))
-    async with arena(server, tmp_path, rules, x=busy, y=Behaviour()) as battles:
-        opened = await battles.open(ADA, "Why?")
-        while not any(seen.model == "x" for seen in server.requests):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        server.behaviours["x"] = Behaviour(text="Now I have time.")
-        last = (await watch(battles, opened.battle_id))[-1]
-    assert last.state is BattleState.READY
-    assert sum(seen.model == "x" for seen in server.requests) == 2
-    assert len(answers(tmp_path)) == 2, "asking again is the same attempt"
-
-
-@pytest.mark.parametrize(
-    ("broken", "asked"),
-    [
-        (Behaviour(status=401), 1),
-        (Behaviour(status=400), 1),
-        (Behaviour(text=""), 1),
-        (Behaviour(status=429, headers={"retry-after": "60"}), 1),
-        (Behaviour(status=503), 3),
-        (Behaviour(fault=Fault.DROP), 3),
-        (Behaviour(fault=Fault.DROP, fault_after=5), 1),
-    ],
-    ids=["auth", "bad request", "empty", "too long a wait", "overloaded", "dropped", "begun"],
-)
-async def test_only_what_may_pass_is_asked_again(
-    server: FaultyServer, tmp_path: Path, broken: Behaviour, asked: int
-) -> None:
-    async with arena(server, tmp_path, x=broken, y=Behaviour(delay_s=0.1)) as battles:
-        opened = await battles.open(ADA, "Why?")
-        assert (await watch(battles, opened.battle_id))[-1].state is BattleState.FAILED
-    assert sum(seen.model == "x" for seen in server.requests) == asked
-
-
 async def test_after_the_reveal_the_two_go_on_uncounted(
     server: FaultyServer, tmp_path: Path
 ) -> None:
@@ -252,19 +156,6 @@ async def test_a_running_battle_takes_no_turn_and_no_attempt(
             battles.retry(opened.battle_id, ADA),
         ):
             with pytest.raises(NotReadyError):
-                await attempt
-
-
-async def test_nobody_else_goes_on_in_a_battle(server: FaultyServer, tmp_path: Path) -> None:
-    async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
-        battle_id = await ready(battles)
-        for attempt in (
-            battles.reply(battle_id, BOB, "More?"),
-            battles.regenerate(battle_id, BOB),
-            battles.retry(battle_id, BOB),
-            battles.go_on(battle_id, BOB, "More?"),
-        ):
-            with pytest.raises(UnknownBattleError):
                 await attempt
 
 

@@ -4,7 +4,7 @@ import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -79,9 +79,7 @@ def test_the_database_that_is_tampered_with_is_verified_before(whole: Path) -> N
 
 
 B0 = "(SELECT id FROM battle WHERE public_id = 'b0')"
-B5 = "(SELECT id FROM battle WHERE public_id = 'b5')"
 FIRST_DELETED = "(SELECT min(link) FROM chain_link WHERE kind = 'vote')"
-LAST_DELETION = "(SELECT max(link) FROM chain_link WHERE kind = 'tombstone')"
 HIDE = [
     "INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) "
     "SELECT link, 'vote', '{reason}', NULL, content, previous_hash, hash FROM vote "
@@ -94,163 +92,186 @@ HIDE = [
     "DELETE FROM battle WHERE public_id = 'b0'",
 ]
 """Take a vote out with all that names it, and leave its hashes."""
-TO_EXCLUDED = "UPDATE exclusion SET {} WHERE reason = 'paid for'"
+IN_TEXT = {
+    "(B0)": B0,
+    "(B5)": "(SELECT id FROM battle WHERE public_id = 'b5')",
+    "(FIRST DELETED)": FIRST_DELETED,
+    "(LAST DELETION)": "(SELECT max(link) FROM chain_link WHERE kind = 'tombstone')",
+}
+CHANGES = """
+> Link 1, the vote on battle 'b0', is not as it was recorded
+sides of every won battle are swapped
+ CREATE TEMP TABLE won AS SELECT battle_id AS id FROM vote WHERE outcome = 'model_a';
+ UPDATE battle SET model_a = model_b, model_b = model_a WHERE id IN won;
+ UPDATE answer SET side = CASE side WHEN 'a' THEN 'x' ELSE 'y' END WHERE battle_id IN won;
+ UPDATE answer SET side = CASE side WHEN 'x' THEN 'b' ELSE 'a' END WHERE battle_id IN won
+outcomes are turned round
+ UPDATE vote SET outcome = 'model_b' WHERE outcome = 'model_a'
+a vote becomes a skip
+ UPDATE vote SET outcome = 'skip' WHERE battle_id = (B0);
+ UPDATE battle SET state = 'skipped' WHERE public_id = 'b0'
+the prompt is another
+ UPDATE turn SET prompt = 'Who?' WHERE battle_id = (B0)
+an answer is another
+ UPDATE answer SET text = 'No.' WHERE battle_id = (B0) AND side = 'b'
+an answer that was not voted on is added
+ INSERT INTO answer (battle_id, model_id, turn, side, attempt, text, nonce, reasoning, status,
+ decoding, created) SELECT battle_id, model_id, turn, side, 7, text, nonce, '', status, '{}',
+ created FROM answer WHERE battle_id = (B0) AND side = 'a'
+the tokens of answers are others
+ UPDATE answer SET tokens_out = tokens_out + 1
+the cost of answers is another
+ UPDATE answer SET cost = 0
+a voter is of another kind
+ UPDATE voter SET kind = 'simulated' WHERE id LIKE 'v0%'
+a vote is made one on a gold battle
+ UPDATE battle SET prompt_set = 'gold:model_b' WHERE public_id = 'b0'
+a vote is given to another voter
+ UPDATE vote SET voter_id = 'bob' WHERE battle_id = (B0);
+ UPDATE battle SET owner = 'bob' WHERE public_id = 'b0'
+a mark is put there
+ INSERT INTO chain_mark (link, content, previous_hash, hash, created) SELECT 1 + max(link),
+ content, hash, 'x', created FROM vote
+sides were shown in another order
+ UPDATE vote SET order_shown = 'ba'
+> the vote on battle 'b5', is not as it was recorded
+an answer of an excluded vote is another
+ UPDATE answer SET text = 'No.' WHERE battle_id = (B5) AND side = 'b'
+> the vote on battle 'b2', is not as it was recorded
+the hash of an erased text is another
+ UPDATE turn SET text_hash = 'x' WHERE nonce IS NULL AND text_hash <> '' AND battle_id IN (SELECT
+ battle_id FROM vote)
+> the vote on battle 'b3', is not as it was recorded
+simulated votes become votes of people
+ UPDATE voter SET kind = 'anonymous' WHERE kind = 'simulated'
+> of the chain is missing
+the newest vote is deleted
+ DELETE FROM vote WHERE link = (SELECT max(link) FROM vote)
+an exclusion is deleted
+ DELETE FROM exclusion WHERE reason = 'paid for'
+a reinstatement is deleted
+ DELETE FROM exclusion WHERE rule = 'readmitted'
+a deletion record is gone
+ DELETE FROM chain_link WHERE link = (SELECT min(link) FROM chain_link WHERE kind = 'tombstone')
+> Link 5 of the chain is missing
+a vote in the middle is deleted
+ DELETE FROM vote WHERE link = 5
+> Link 4, the vote on battle 'b4', does not follow from the link before it
+two votes change places
+ UPDATE vote SET link = -1 WHERE link = 4;
+ UPDATE vote SET link = 4 WHERE link = 5;
+ UPDATE vote SET link = 5 WHERE link = -1
+> some were put there
+an exclusion without a link
+ INSERT INTO exclusion (vote_id, policy, rule, version, reason, created) SELECT id, 'default-v3',
+ 'r', '1', 'x', created FROM vote WHERE link = 1
+> does not follow from the link before it
+an exclusion is deleted and the links after it are renumbered
+ UPDATE chain_link SET link = link - 1 WHERE link > (SELECT link FROM exclusion WHERE reason =
+ 'paid for');
+ UPDATE vote SET link = -link WHERE link > (SELECT link FROM exclusion WHERE reason = 'paid for');
+ UPDATE vote SET link = -link - 1 WHERE link < 0;
+ DELETE FROM exclusion WHERE reason = 'paid for';
+ UPDATE vote_chain SET links = links - 1
+the hash before a vote is another
+ UPDATE vote SET previous_hash = '0' WHERE link = 4
+> an exclusion of the vote at link 1, is not as it was recorded
+an exclusion is of another vote
+ UPDATE exclusion SET vote_id = (SELECT id FROM vote WHERE link = 1) WHERE reason = 'paid for'
+> an exclusion of the vote at link 6, is not as it was recorded
+an exclusion is of another policy
+ UPDATE exclusion SET policy = 'default-v1' WHERE reason = 'paid for'
+an exclusion has another reason
+ UPDATE exclusion SET reason = 'a mistake' WHERE reason = 'paid for'
+an exclusion becomes a reinstatement
+ UPDATE exclusion SET rule = 'readmitted' WHERE reason = 'paid for'
+> a link of kind 'exclusion'
+an exclusion is kept where no leaderboard looks
+ INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) SELECT link,
+ 'exclusion', '', '{"vote": 6}', content, previous_hash, hash FROM exclusion WHERE reason = 'paid
+ for';
+ DELETE FROM exclusion WHERE reason = 'paid for'
+> an exclusion, is hashes only, and no deletion record names it
+an exclusion is hashes only
+ INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) SELECT link,
+ 'exclusion', 'taken out', NULL, content, previous_hash, hash FROM exclusion WHERE reason = 'paid
+ for';
+ DELETE FROM exclusion WHERE reason = 'paid for'
+> came by an import of version 0.1.0, and no link proves that
+all links are said to have come by an import
+ UPDATE vote_chain SET imported = links;
+ UPDATE vote SET transcript_hash = 'x'
+a negative number of links came by an import
+ UPDATE vote_chain SET imported = -1
+> a deletion record, is not as it was recorded
+a deletion record names another link
+ UPDATE chain_link SET bound = replace(bound, '[', '[1, ') WHERE link = (LAST DELETION)
+a deletion record has another moment
+ UPDATE chain_link SET bound = replace(bound, '2026', '2025') WHERE link = (LAST DELETION)
+> a deletion record, does not follow from the link before it
+two deletion records change places
+ CREATE TEMP TABLE ends AS SELECT min(link) AS a, max(link) AS b FROM chain_link WHERE kind =
+ 'tombstone';
+ UPDATE chain_link SET link = -1 WHERE link = (SELECT a FROM ends);
+ UPDATE chain_link SET link = (SELECT a FROM ends) WHERE link = (SELECT b FROM ends);
+ UPDATE chain_link SET link = (SELECT b FROM ends) WHERE link = -1
+> 1 of 16 votes are hashes only, the first at link 7
+a deleted vote has another reason
+ UPDATE chain_link SET reason = 'skipped' WHERE link = (FIRST DELETED)
+> is not as it was recorded
+a deleted vote is of another kind
+ UPDATE chain_link SET kind = 'exclusion' WHERE link = (FIRST DELETED)
+> Link 5 of the chain is there twice
+a vote is there twice
+ INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) SELECT link,
+ 'vote', 'taken out', NULL, content, previous_hash, hash FROM vote WHERE link = 5
+> The vote log holds what the arena never writes
+a link of no kind
+ UPDATE chain_link SET kind = 'note' WHERE kind = 'tombstone'
+the end of the chain is gone
+ DELETE FROM vote_chain
+bytes that are no text
+ UPDATE vote SET outcome = CAST(x'ff' AS TEXT) WHERE link = 3
+> links at its end are missing, or were put there
+the end of the chain is another hash
+ UPDATE vote_chain SET head = hex(randomblob(32))
+the chain is said to be shorter
+ UPDATE vote_chain SET links = links - 1
+> Link 2, the vote on battle 'b1', is not as it was recorded
+a vote took longer
+ UPDATE vote SET seconds_to_vote = seconds_to_vote + 5 WHERE link = 2
+> The counts of boards for links
+votes as boards count them
+ UPDATE vote_block SET votes = CAST(x'00' || substr(votes, 2) AS BLOB)
+names as boards count them
+ UPDATE vote_block SET names = replace(names, 'quartz', 'basalt')
+a block of votes is gone
+ DELETE FROM vote_block WHERE last = (SELECT min(last) FROM vote_block)
+> The battle 'b1' does not fit its vote
+a battle has no vote any more
+ UPDATE battle SET state = 'stopped' WHERE public_id = 'b1'
+a battle is somebody else's
+ UPDATE battle SET owner = 'bob' WHERE public_id = 'b1'
+> was made of votes that are no longer in the chain
+a leaderboard was made of another end
+ UPDATE rating_run SET head = hex(randomblob(32))
+"""
+"""What the check says, and below it changes after which it says so: name and SQL."""
 
-BROKEN: dict[str, tuple[list[str], str]] = {
-    "sides of every won battle are swapped": (
-        [
-            "CREATE TEMP TABLE won AS SELECT battle_id AS id FROM vote WHERE outcome = 'model_a'",
-            "UPDATE battle SET model_a = model_b, model_b = model_a WHERE id IN won",
-            "UPDATE answer SET side = CASE side WHEN 'a' THEN 'x' ELSE 'y' END "
-            "WHERE battle_id IN won",
-            "UPDATE answer SET side = CASE side WHEN 'x' THEN 'b' ELSE 'a' END "
-            "WHERE battle_id IN won",
-        ],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "outcomes are turned round": (
-        ["UPDATE vote SET outcome = 'model_b' WHERE outcome = 'model_a'"],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "a vote becomes a skip": (
-        [
-            f"UPDATE vote SET outcome = 'skip' WHERE battle_id = {B0}",
-            "UPDATE battle SET state = 'skipped' WHERE public_id = 'b0'",
-        ],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "the prompt is another": (
-        [f"UPDATE turn SET prompt = 'Who?' WHERE battle_id = {B0}"],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "an answer is another": (
-        [f"UPDATE answer SET text = 'No.' WHERE battle_id = {B0} AND side = 'b'"],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "an answer of an excluded vote is another": (
-        [f"UPDATE answer SET text = 'No.' WHERE battle_id = {B5} AND side = 'b'"],
-        "the vote on battle 'b5', is not as it was recorded",
-    ),
-    "the hash of an erased text is another": (
-        [
-            "UPDATE turn SET text_hash = 'x' WHERE nonce IS NULL AND text_hash <> '' AND "
-            "battle_id IN (SELECT battle_id FROM vote)"
-        ],
-        "the vote on battle 'b2', is not as it was recorded",
-    ),
-    "an answer that was not voted on is added": (
-        [
-            "INSERT INTO answer (battle_id, model_id, turn, side, attempt, text, nonce, "
-            "reasoning, status, decoding, created) SELECT battle_id, model_id, turn, side, 7, "
-            "text, nonce, '', status, '{}', created FROM answer WHERE battle_id = "
-            f"{B0} AND side = 'a'"
-        ],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "the tokens of answers are others": (
-        ["UPDATE answer SET tokens_out = tokens_out + 1"],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "the cost of answers is another": (
-        ["UPDATE answer SET cost = 0"],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "a voter is of another kind": (
-        ["UPDATE voter SET kind = 'simulated' WHERE id LIKE 'v0%'"],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "simulated votes become votes of people": (
-        ["UPDATE voter SET kind = 'anonymous' WHERE kind = 'simulated'"],
-        "the vote on battle 'b3', is not as it was recorded",
-    ),
-    "a vote is made one on a gold battle": (
-        ["UPDATE battle SET prompt_set = 'gold:model_b' WHERE public_id = 'b0'"],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "a vote is given to another voter": (
-        [
-            f"UPDATE vote SET voter_id = 'bob' WHERE battle_id = {B0}",
-            "UPDATE battle SET owner = 'bob' WHERE public_id = 'b0'",
-        ],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "the newest vote is deleted": (
-        ["DELETE FROM vote WHERE link = (SELECT max(link) FROM vote)"],
-        "of the chain is missing",
-    ),
-    "a vote in the middle is deleted": (
-        ["DELETE FROM vote WHERE link = 5"],
-        "Link 5 of the chain is missing",
-    ),
-    "two votes change places": (
-        [
-            "UPDATE vote SET link = -1 WHERE link = 4",
-            "UPDATE vote SET link = 4 WHERE link = 5",
-            "UPDATE vote SET link = 5 WHERE link = -1",
-        ],
-        "Link 4, the vote on battle 'b4', does not follow from the link before it",
-    ),
-    "an exclusion without a link": (
-        [
-            "INSERT INTO exclusion (vote_id, policy, rule, version, reason, created) "
-            "SELECT id, 'default-v3', 'r', '1', 'x', created FROM vote WHERE link = 1"
-        ],
-        "some were put there",
-    ),
-    "an exclusion is deleted": (
-        ["DELETE FROM exclusion WHERE reason = 'paid for'"],
-        "of the chain is missing",
-    ),
-    "an exclusion is deleted and the links after it are renumbered": (
-        [
-            "UPDATE chain_link SET link = link - 1 WHERE link > (SELECT link FROM exclusion "
-            "WHERE reason = 'paid for')",
-            "UPDATE vote SET link = -link WHERE link > (SELECT link FROM exclusion WHERE "
-            "reason = 'paid for')",
-            "UPDATE vote SET link = -link - 1 WHERE link < 0",
-            "DELETE FROM exclusion WHERE reason = 'paid for'",
-            "UPDATE vote_chain SET links = links - 1",
-        ],
-        "does not follow from the link before it",
-    ),
-    "a reinstatement is deleted": (
-        ["DELETE FROM exclusion WHERE rule = 'readmitted'"],
-        "of the chain is missing",
-    ),
-    "an exclusion is of another vote": (
-        [TO_EXCLUDED.format("vote_id = (SELECT id FROM vote WHERE link = 1)")],
-        "an exclusion of the vote at link 1, is not as it was recorded",
-    ),
-    "an exclusion is of another policy": (
-        [TO_EXCLUDED.format("policy = 'default-v1'")],
-        "an exclusion of the vote at link 6, is not as it was recorded",
-    ),
-    "an exclusion has another reason": (
-        [TO_EXCLUDED.format("reason = 'a mistake'")],
-        "an exclusion of the vote at link 6, is not as it was recorded",
-    ),
-    "an exclusion becomes a reinstatement": (
-        [TO_EXCLUDED.format("rule = 'readmitted'")],
-        "an exclusion of the vote at link 6, is not as it was recorded",
-    ),
-    "an exclusion is kept where no leaderboard looks": (
-        [
-            "INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) "
-            "SELECT link, 'exclusion', '', '{\"vote\": 6}', content, previous_hash, hash FROM "
-            "exclusion WHERE reason = 'paid for'",
-            "DELETE FROM exclusion WHERE reason = 'paid for'",
-        ],
-        "a link of kind 'exclusion'",
-    ),
-    "an exclusion is hashes only": (
-        [
-            "INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) "
-            "SELECT link, 'exclusion', 'taken out', NULL, content, previous_hash, hash FROM "
-            "exclusion WHERE reason = 'paid for'",
-            "DELETE FROM exclusion WHERE reason = 'paid for'",
-        ],
-        "an exclusion, is hashes only, and no deletion record names it",
-    ),
+
+def broken() -> Iterator[tuple[str, tuple[list[str], str]]]:
+    """Give each change that is found: its name, its statements, and what is said of it."""
+    for group in CHANGES.strip("\n> ").split("\n> "):
+        problem, *changes = re.split(r"\n(?=\S)", group)
+        for one in changes:
+            name, *lines = one.split("\n ")
+            script = " ".join(lines)
+            for words, query in IN_TEXT.items():
+                script = script.replace(words, query)
+            yield name, (script.split("; "), problem)
+
+
+BROKEN = dict(broken()) | {
     "a vote is hashes only": (
         [one.format(reason="taken out") for one in HIDE],
         "1 of 15 votes are hashes only, the first at link 1, and no deletion record names them",
@@ -262,124 +283,6 @@ BROKEN: dict[str, tuple[list[str], str]] = {
         ],
         "came by an import of version 0.1.0, and no link proves that: they cannot be verified. "
         "1 of 15 votes are hashes only",
-    ),
-    "all links are said to have come by an import": (
-        ["UPDATE vote_chain SET imported = links", "UPDATE vote SET transcript_hash = 'x'"],
-        "came by an import of version 0.1.0, and no link proves that",
-    ),
-    "a negative number of links came by an import": (
-        ["UPDATE vote_chain SET imported = -1"],
-        "came by an import of version 0.1.0, and no link proves that",
-    ),
-    "a deletion record names another link": (
-        [
-            "UPDATE chain_link SET bound = replace(bound, '[', '[1, ') WHERE link = "
-            f"{LAST_DELETION}"
-        ],
-        "a deletion record, is not as it was recorded",
-    ),
-    "a deletion record is gone": (
-        [
-            "DELETE FROM chain_link WHERE link = (SELECT min(link) FROM chain_link WHERE kind = "
-            "'tombstone')"
-        ],
-        "of the chain is missing",
-    ),
-    "a deletion record has another moment": (
-        [
-            f"UPDATE chain_link SET bound = replace(bound, '2026', '2025') WHERE link = "
-            f"{LAST_DELETION}"
-        ],
-        "a deletion record, is not as it was recorded",
-    ),
-    "two deletion records change places": (
-        [
-            "CREATE TEMP TABLE ends AS SELECT min(link) AS a, max(link) AS b FROM chain_link "
-            "WHERE kind = 'tombstone'",
-            "UPDATE chain_link SET link = -1 WHERE link = (SELECT a FROM ends)",
-            "UPDATE chain_link SET link = (SELECT a FROM ends) WHERE link = (SELECT b FROM ends)",
-            "UPDATE chain_link SET link = (SELECT b FROM ends) WHERE link = -1",
-        ],
-        "a deletion record, does not follow from the link before it",
-    ),
-    "a deleted vote has another reason": (
-        [f"UPDATE chain_link SET reason = 'skipped' WHERE link = {FIRST_DELETED}"],
-        "1 of 16 votes are hashes only, the first at link 7",
-    ),
-    "a deleted vote is of another kind": (
-        [f"UPDATE chain_link SET kind = 'exclusion' WHERE link = {FIRST_DELETED}"],
-        "is not as it was recorded",
-    ),
-    "a vote is there twice": (
-        [
-            "INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) "
-            "SELECT link, 'vote', 'taken out', NULL, content, previous_hash, hash FROM vote "
-            "WHERE link = 5"
-        ],
-        "Link 5 of the chain is there twice",
-    ),
-    "a link of no kind": (
-        ["UPDATE chain_link SET kind = 'note' WHERE kind = 'tombstone'"],
-        "The vote log holds what the arena never writes",
-    ),
-    "the end of the chain is another hash": (
-        ["UPDATE vote_chain SET head = hex(randomblob(32))"],
-        "links at its end are missing, or were put there",
-    ),
-    "the chain is said to be shorter": (
-        ["UPDATE vote_chain SET links = links - 1"],
-        "links at its end are missing, or were put there",
-    ),
-    "the end of the chain is gone": (
-        ["DELETE FROM vote_chain"],
-        "The vote log holds what the arena never writes",
-    ),
-    "the hash before a vote is another": (
-        ["UPDATE vote SET previous_hash = '0' WHERE link = 4"],
-        "does not follow from the link before it",
-    ),
-    "a mark is put there": (
-        [
-            "INSERT INTO chain_mark (link, content, previous_hash, hash, created) "
-            "SELECT 1 + max(link), content, hash, 'x', created FROM vote"
-        ],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "sides were shown in another order": (
-        ["UPDATE vote SET order_shown = 'ba'"],
-        "Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "a vote took longer": (
-        ["UPDATE vote SET seconds_to_vote = seconds_to_vote + 5 WHERE link = 2"],
-        "Link 2, the vote on battle 'b1', is not as it was recorded",
-    ),
-    "bytes that are no text": (
-        ["UPDATE vote SET outcome = CAST(x'ff' AS TEXT) WHERE link = 3"],
-        "The vote log holds what the arena never writes",
-    ),
-    "votes as boards count them": (
-        ["UPDATE vote_block SET votes = CAST(x'00' || substr(votes, 2) AS BLOB)"],
-        "The counts of boards for links",
-    ),
-    "names as boards count them": (
-        ["UPDATE vote_block SET names = replace(names, 'quartz', 'basalt')"],
-        "The counts of boards for links",
-    ),
-    "a block of votes is gone": (
-        ["DELETE FROM vote_block WHERE last = (SELECT min(last) FROM vote_block)"],
-        "The counts of boards for links",
-    ),
-    "a battle has no vote any more": (
-        ["UPDATE battle SET state = 'stopped' WHERE public_id = 'b1'"],
-        "The battle 'b1' does not fit its vote",
-    ),
-    "a battle is somebody else's": (
-        ["UPDATE battle SET owner = 'bob' WHERE public_id = 'b1'"],
-        "The battle 'b1' does not fit its vote",
-    ),
-    "a leaderboard was made of another end": (
-        ["UPDATE rating_run SET head = hex(randomblob(32))"],
-        "was made of votes that are no longer in the chain",
     ),
 }
 

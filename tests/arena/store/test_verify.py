@@ -175,18 +175,6 @@ def test_a_changed_value_is_found_in_the_first_vote_that_it_touches(
     assert problem.startswith(f"Link 1, the vote on battle {name!r}, ")
 
 
-SWAP_SIDES = [
-    f"UPDATE battle SET model_a = model_b, model_b = model_a WHERE id = {FIRST}",
-    f"UPDATE vote SET outcome = 'model_b' WHERE battle_id = {FIRST}",
-    f"UPDATE answer SET side = 'c' WHERE battle_id = {FIRST} AND side = 'a'",
-    f"UPDATE answer SET side = 'a' WHERE battle_id = {FIRST} AND side = 'b'",
-    f"UPDATE answer SET side = 'b' WHERE battle_id = {FIRST} AND side = 'c'",
-]
-INSERTED_ANSWER = (
-    "INSERT INTO answer (battle_id, model_id, turn, side, attempt, text, nonce, reasoning, "
-    "status, decoding, created) SELECT battle_id, model_id, turn, side, 2, 'More.', nonce, "
-    f"reasoning, status, decoding, created FROM answer WHERE battle_id = {FIRST} AND side = 'a'"
-)
 INSERTED_VOTE = (
     "INSERT INTO vote (battle_id, voter_id, turn, attempt_a, attempt_b, outcome, key, "
     "order_shown, seconds_to_vote, fingerprint_a, fingerprint_b, created, link, content, "
@@ -207,8 +195,6 @@ INSERTED_EXCLUSION = (
 @pytest.mark.parametrize(
     ("statements", "problem"),
     [
-        (SWAP_SIDES, "Link 1, the vote on battle 'b1', is not as it was recorded"),
-        ([INSERTED_ANSWER], "Link 1, the vote on battle 'b1', is not as it was recorded"),
         (
             ["UPDATE answer SET text = 'x' WHERE turn = 2 AND attempt = 1 AND side = 'a'"],
             "Link 5, the vote on battle 'b4', is not as it was recorded",
@@ -217,7 +203,6 @@ INSERTED_EXCLUSION = (
             ["UPDATE answer SET text = 'x', nonce = NULL, text_hash = 'y' WHERE id = 1"],
             "Link 1, the vote on battle 'b1', is not as it was recorded",
         ),
-        (["DELETE FROM vote WHERE link = 2"], "Link 2 of the chain is missing"),
         (["DELETE FROM vote WHERE link = 6"], "The chain ends at link 5 and should end at 6"),
         (
             [
@@ -234,32 +219,20 @@ INSERTED_EXCLUSION = (
             ],
             "The battle 'b5' does not fit its vote",
         ),
-        (["UPDATE vote_chain SET head = 'new'"], "The chain ends at link 6 and should end at 6"),
         (
             ["UPDATE vote SET link = 9 WHERE link = 1", "UPDATE vote SET link = 1 WHERE link = 2"],
             "Link 1, the vote on battle 'b2', does not follow from the link before it",
         ),
-        (["UPDATE exclusion SET reason = 'dull'"], "Link 4, an exclusion of the vote at link 1"),
         (["UPDATE exclusion SET policy = 'x'"], "Link 4, an exclusion of the vote at link 1"),
-        (["UPDATE exclusion SET rule = 'x'"], "Link 4, an exclusion of the vote at link 1"),
-        (
-            ["UPDATE exclusion SET vote_id = (SELECT id FROM vote WHERE link = 2)"],
-            "Link 4, an exclusion of the vote at link 2, is not",
-        ),
-        (["DELETE FROM exclusion"], "Link 4 of the chain is missing"),
         ([INSERTED_VOTE.format(link=7), "INSERT_BATTLE"], "does not follow from the link before"),
         ([INSERTED_VOTE.format(link="NULL")], "The chain has 6 links, and there are 7"),
         ([INSERTED_EXCLUSION.format(link="NULL")], "The chain has 6 links, and there are 7"),
         (["UPDATE battle SET state = 'ready' WHERE public_id = 'b5'"], "The battle 'b5' does not"),
-        (["UPDATE battle SET state = 'skipped' WHERE public_id = 'b5'"], "The battle 'b5' does"),
-        ([INSERTED_MARK.format(link=7)], "Link 1, the vote on battle 'b1', is not as it was"),
         (
             [INSERTED_MARK.format(link=n) for n in (7, 8)],
             "The vote log holds what the arena never",
         ),
-        (["DELETE FROM vote_chain"], "The vote log holds what the arena never writes"),
         (["UPDATE vote SET content = NULL WHERE link = 2"], "Link 2, the vote on battle 'b2'"),
-        (["UPDATE battle SET owner = 'ada' WHERE public_id = 'b5'"], "The battle 'b5' does not"),
     ],
 )
 def test_what_is_swapped_deleted_inserted_or_reordered_is_found(

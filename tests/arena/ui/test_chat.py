@@ -225,6 +225,7 @@ def test_the_voter_is_that_of_the_battle_page(beside: Served) -> None:
         assert ada.client.get(f"{beside.url}/api/v1/battles/{ada.battle}").status_code == 200
 
 
+@pytest.mark.sampled(2)
 def test_nobody_else_votes_on_a_battle_reads_it_or_answers_for_its_page(url: str) -> None:
     with guest(url) as ada, guest(url) as bob, guest(url) as stranger:
         ada.ask()
@@ -244,6 +245,7 @@ def test_nobody_else_votes_on_a_battle_reads_it_or_answers_for_its_page(url: str
         assert note(ada.press("vote-model_b")).startswith("Saved. Your vote: B was better.")
 
 
+@pytest.mark.sampled(2)
 def test_who_keeps_no_cookie_is_one_voter_while_the_page_is_open(url: str) -> None:
     with guest(url) as ada, guest(url) as bob:
         for one in (ada, bob):
@@ -289,6 +291,7 @@ def test_other_sites_cannot_act_for_a_visitor_or_read_what_they_see(url: str) ->
         assert ada.get("config", headers={"Host": "evil.example"}).status_code == 421
 
 
+@pytest.mark.sampled(2)
 def test_a_cookie_comes_with_the_page_alone_which_no_cache_stores(url: str) -> None:
     with client_of(url) as client:
         page = client.get("./")
@@ -316,6 +319,7 @@ def test_the_page_loads_nothing_from_elsewhere_whatever_a_model_writes(
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -357,6 +361,7 @@ def test_a_cost_cap_ends_new_battles(tmp_path: Path) -> None:
             assert "has reached its cost limit for a day" in note(ada.ask())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("behaviour", "sign", "end"),
     [(SLOW, "A sentence", "ready"), (replace(SLOW, first_token_s=20.0), "process_gen", "stopped")],

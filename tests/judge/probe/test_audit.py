@@ -78,6 +78,7 @@ def led_astray(votes: VoteRows, draw: np.random.Generator) -> VoteRows:
     return votes.with_scores(np.where(replaced, coins, votes.score))
 
 
+@pytest.mark.sampled(2, 1)
 @pytest.mark.parametrize("taste", [0.0, 0.8])
 def test_the_board_s_defaults_pass(taste: float) -> None:
     result = audited(BRADLEY_TERRY, taste)
@@ -92,6 +93,7 @@ def test_intervals_of_independent_votes_fail_under_tastes_and_pass_without() -> 
     assert audited(INDEPENDENT, 0.0).failed == ()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("taste", [0.0, 0.4])
 def test_online_elo_fails_by_the_order_of_votes(taste: float) -> None:
     result = audited(ONLINE_ELO, taste)

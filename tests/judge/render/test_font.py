@@ -8,6 +8,7 @@ from fontTools.ttLib import TTFont
 from judge.render import text
 
 
+@pytest.mark.slow
 def test_the_font_of_formulas_is_small_and_can_draw_roots() -> None:
     command = [sys.executable, "-m", "judge.render.text"]
     written = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout

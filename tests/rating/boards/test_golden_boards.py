@@ -34,26 +34,3 @@ def test_baseball_gives_the_published_estimates_and_errors(tmp_path: Path) -> No
     assert effect["value"] == pytest.approx(expected["home"]["effect"], abs=5e-5)
     assert effect["se"] == pytest.approx(expected["home"]["se"], abs=5e-5)
     assert home["deviance"] == pytest.approx(expected["home"]["deviance"], abs=5e-4)
-
-
-def test_the_puddings_give_davidson_s_parameter(tmp_path: Path) -> None:
-    expected = golden("ties_puddings")["expected"]["davidson"]
-    tasted = golden("ties_puddings")["data"]["counts"]
-    file = write(tmp_path, [(i, j, n) for i, j, *n in tasted])
-    nu = rated(file, ties="davidson", interval="hessian")["parameters"]["nu"]
-    assert nu["value"] == pytest.approx(expected["parameter"], abs=1e-6)
-    assert nu["se"] == pytest.approx(expected["se_log"], abs=5e-5)
-
-
-def test_the_journals_have_their_published_leads_errors_and_deviance(tmp_path: Path) -> None:
-    example = golden("bradley_terry_citations")
-    expected = example["expected"]
-    won = {(winner, loser): n for winner, loser, n in example["data"]["wins"]}
-    rows = [(a, b, (n, won[b, a])) for (a, b), n in won.items() if a < b]
-    file = write(tmp_path, rows)
-    board = rated(file, interval="hessian", reference=expected["reference"])
-    reference = {expected["reference"]: 0.0}
-    assert column(board, "strength") == pytest.approx(reference | expected["theta"], abs=5e-6)
-    errors = {name: error / POINTS_PER_NAT for name, error in column(board, "se").items()}
-    assert errors == pytest.approx(reference | expected["se"], abs=5e-6)
-    assert board["deviance"] == pytest.approx(expected["deviance"], abs=5e-4)

@@ -42,20 +42,3 @@ def test_mtbench_claims_ranks(published_data: Path) -> None:
     assert ranks["llama-13b"] == (6, 6)
     assert board["votes"]["used"] == 3355
     assert board["votes"]["voters"] == 65
-
-
-def test_agent_arena_gives_the_published_board(published_data: Path) -> None:
-    folder = published_data / "votes" / "agent_arena"
-    board = rated(folder / "votes_models.parquet")
-    expected = published(folder / "published_bt.csv", "name", "published_elo", "kind = 'model'")
-    assert column(board, "rating") == pytest.approx(expected, abs=0.006)
-    assert board["votes"]["self"] == 304
-    assert board["votes"]["used"] == 2058 - 304
-
-
-def test_the_embedding_arena_is_reached_with_a_ridge(published_data: Path) -> None:
-    folder = published_data / "votes" / "mteb_arena"
-    board = rated(folder / "votes_retrieval.parquet", ridge=0.0943)
-    name = '"Arena Elo rating (anony)"'
-    expected = published(folder / "published_leaderboard.csv", "key", name)
-    assert column(board, "rating") == pytest.approx(expected, abs=0.06)
