@@ -162,8 +162,8 @@ def _weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
     weights: dict[str, dict[str, float]] = defaultdict(dict)
     for word, names in _languages_by_word(script).items():
         weights[word] = dict.fromkeys(names, 1 / len(names))
-    for name in _PROMPTS.keys() & common_words()[script].keys():
-        for word in _PROMPTS[name].split():
+    for name in _LANGUAGES["prompts"].keys() & common_words()[script].keys():
+        for word in _LANGUAGES["prompts"][name].split():
             weights[word][name] = weights[word].get(name, 0.0) + 1
     return {word: tuple(by_name.items()) for word, by_name in weights.items()}
 
@@ -193,9 +193,6 @@ _OF_SCRIPT: Mapping[str, str] = _LANGUAGES["others"] | {
     script: names for script, names in _LANGUAGES["scripts"].items() if " " not in names
 }
 """Language of each script that serves one, or one in nearly every text."""
-
-_PROMPTS = _LANGUAGES["prompts"]
-"""Words with which prompts begin; together with the common words they name a language."""
 
 
 @cache

@@ -794,8 +794,7 @@ def _phones(text: str) -> Spans:
 def _can_be_called(text: str, match: re.Match[str]) -> bool:
     if _FORM["cue"].search(_before(text, match)):
         return True
-    forms = ("international", "national", "american")
-    return any(_FORM[form].match(match[0]) for form in forms)
+    return any(_FORM[form].match(match[0]) for form in ("international", "national", "american"))
 
 
 def _before(text: str, match: re.Match[str]) -> str:

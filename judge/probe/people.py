@@ -127,12 +127,25 @@ def rated_pairs(scores: Floats, ratings: Floats, prompt: Ints, drawn: Floats) ->
     pairs = [np.stack(np.triu_indices(len(one), 1)) for one in rows]
     both = np.hstack([one[pair] for one, pair in zip(rows, pairs, strict=True)])
     first, second = both[0], both[1]
-    difference = ratings[first] - ratings[second]
-    for_a, for_b = np.array([difference > 0, difference < 0], dtype=np.float64)
+    votes = np.sign(ratings[first] - ratings[second])
     verdict = compare(scores[first], scores[second])
+    return _net_agreement(verdict, np.column_stack([votes > 0, votes < 0]), prompt[first], drawn)
+
+
+def _net_agreement(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> Drawn:
+    """Return ``P(agree) - P(disagree)`` with the votes for A and for B.
+
+    Parameters
+    ----------
+    verdict : ndarray of shape (n,)
+        1 for A, -1 for B, 0 for neither.
+    votes : ndarray of shape (n, 2)
+        For A, and for B.
+    """
+    for_a, for_b = votes.T.astype(np.float64)
     stats = np.column_stack([verdict * (for_a - for_b), for_a + for_b])
-    sums = drawn @ sums_within(prompt[first], stats, drawn.shape[1])
-    return _as_drawn(ratio(sums[:, 0], sums[:, 1]), int(stats[:, 1].sum()))
+    sums = drawn @ sums_within(prompt, stats, drawn.shape[1])
+    return _as_drawn(ratio(sums[:, 0], sums[:, 1]), int(votes.sum()))
 
 
 def _as_drawn(values: Floats, n: int) -> Drawn:

@@ -69,13 +69,6 @@ def raters_page(study: RaterStudy, made: date) -> Page:
     if study.alpha_plan is not None:
         note = "Half-width of the interval of Krippendorff's alpha, expected with these raters."
         more.append(_plan_table(study.alpha_plan, ("For alpha, per item", "Alpha"), 1, 2, note))
-    words = ["arena", "study", "raters", *map(str, study.source.paths)]
-    if study.wanted != WANTED_RATERS:
-        words += ["--until", f"{study.wanted:g}"]
-    if study.alpha_plan is not None and study.alpha_plan.enough.wanted != WANTED_ALPHA:
-        words += ["--until-alpha", f"{study.alpha_plan.enough.wanted:g}"]
-    words += study.options.words()
-    words += option_words(study.source)
     return Page(
         title="How do the raters of this study choose?",
         opening=OPENING,
@@ -89,7 +82,7 @@ def raters_page(study: RaterStudy, made: date) -> Page:
         first=Section("One by one", table=_rater_table(study), more=tuple(more)),
         sections=(
             Section("Limits", points=(*foremost(study.warnings, None), *LIMITS)),
-            Section("Reproduce this report", code=shlex.join(words)),
+            Section("Reproduce this report", code=_command(study)),
         ),
         made=made,
     )
@@ -183,6 +176,18 @@ def _rows(study: RaterStudy) -> Iterator[dict[str, Any]]:
 
 def _row(rater: str, figure: str, estimate: Estimate) -> dict[str, Any]:
     return {"rater": rater, "figure": figure} | estimate.to_dict()
+
+
+def _command(study: RaterStudy) -> str:
+    """Write the command that makes this report."""
+    words = ["arena", "study", "raters", *map(str, study.source.paths)]
+    if study.wanted != WANTED_RATERS:
+        words += ["--until", f"{study.wanted:g}"]
+    if study.alpha_plan is not None and study.alpha_plan.enough.wanted != WANTED_ALPHA:
+        words += ["--until-alpha", f"{study.alpha_plan.enough.wanted:g}"]
+    words += study.options.words()
+    words += option_words(study.source)
+    return shlex.join(words)
 
 
 SCORES_NAME = "scores"
