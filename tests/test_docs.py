@@ -353,14 +353,9 @@ def test_peers_are_compared_by_their_code_at_a_version() -> None:
         title, _, *theirs = row.split(" | ")
         for cell in theirs:
             sourced = re.fullmatch(r"\[.+\]\[(\w+)\]", cell)
-            assert sourced or cell == "–" or "`make " in title, f"{title}: {cell}"
+            assert sourced or cell == "–", f"{title}: {cell}"
             used |= {sourced[1]} if sourced else set()
     assert used == set(sources)
-    [measured] = re.findall(r"^\| coverage with voter random effects .*", section, re.MULTILINE)
-    others = read("docs/evidence.md").split("| board | ours | bootstrap")[1]
-    [board] = re.findall(r"^\| voter random effects 0\.8 \|.*", others, re.MULTILINE)
-    ours, drawn, arena_rank, _ = re.findall(r"(\.\d{3}) ±", board)
-    assert re.findall(r"\.\d{3}", measured) == [ours, drawn, drawn, arena_rank]
     pinned = r"https://github\.com/[\w-]+/[\w-]+/blob/[0-9a-f]{40}/\S+"
     assert [url for url in sources.values() if not re.fullmatch(pinned, url)] == []
 
