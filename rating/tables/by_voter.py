@@ -118,9 +118,10 @@ class Source:
         return cls(tuple(paths), columns, dict(files.labels), rows_in_parquet(paths))
 
     def key(self, options: RateOptions) -> str:
-        """Name what is rated and how: files by size and time, and all options."""
+        """Name what is rated and how: files by size and time, how they are read, all options."""
         files = [(os.path.realpath(p), p.stat().st_size, p.stat().st_mtime_ns) for p in self.paths]
-        identity = [__version__, files, asdict(options), IN_A_PART]
+        read = [self.columns, self.labels]
+        identity = [__version__, files, read, asdict(options), IN_A_PART]
         return hashlib.sha256(json.dumps(identity, default=str).encode()).hexdigest()
 
     def first(self, role: str) -> int | None:

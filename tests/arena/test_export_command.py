@@ -72,12 +72,13 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
 
 
 def test_a_card_says_that_texts_are_whole(command: Command, tmp_path: Path, url: str) -> None:
-    done = command("export", "answers", "--to", "a.csv", "--whole", "--database", url)
+    done = command("export", "answers", "--to", "a|b.csv", "--whole", "--database", url)
     assert "Texts are complete" in done.stdout
-    card = (tmp_path / "a.csv.card.md").read_text()
+    card = (tmp_path / "a|b.csv.card.md").read_text()
+    assert r"| File | a\|b.csv, " in card
     assert "mail, phone numbers, keys and addresses are still in them" in card
     assert "| Licence | not named" in card
-    assert MAIL in (tmp_path / "a.csv").read_text()
+    assert MAIL in (tmp_path / "a|b.csv").read_text()
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])

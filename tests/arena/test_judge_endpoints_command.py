@@ -158,10 +158,13 @@ def test_replicas_and_names_of_one_machine_share_a_journal(
     for judge in ("judge", "other"):
         again = report(run(command, "pairwise", "--format", "json", judge=judge))
         assert (again["n_asked"], again["n_recalled"]) == (0, 4)
-    roster(folder, shared.url, "decoding = { top_p = 0.5 }")
-    assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 4
-    roster(folder, shared.url, 'judging = { revision = "q4" }')
-    assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 4
+    for other in (
+        "decoding = { top_p = 0.5 }",
+        'judging = { revision = "q4" }',
+        "judging = { temperature = 0.5 }",
+    ):
+        roster(folder, shared.url, other)
+        assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 4
 
 
 @pytest.mark.parametrize("of", ["openai", "anthropic", "deepseek", "no key"])

@@ -677,6 +677,17 @@ def test_a_provider_that_says_badly_who_came_is_refused(
     assert words in answer.text
 
 
+def test_what_a_provider_says_of_another_account_is_not_taken(tmp_path: Path) -> None:
+    other = b'{"sub": "eve", "email": "ada@firm.example", "email_verified": true}'
+    with (
+        providing(answering("/userinfo", other)) as url,
+        quick_arena(tmp_path, **of_provider(url)) as served,
+        served.visitor() as eve,
+    ):
+        sign_in(eve, "ada")
+        assert eve.get("/admin").status_code == 403
+
+
 @pytest.mark.parametrize(
     ("limit", "seconds", "words"),
     [

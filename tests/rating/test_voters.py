@@ -57,11 +57,12 @@ def test_an_honest_voter_keeps_the_weight() -> None:
     assert "honest voter" in checks[0].reason or "not enough to act on" in checks[0].reason
 
 
-def test_the_evidence_is_the_weighted_sum_of_likelihood_ratios() -> None:
+@pytest.mark.parametrize("lean", [0.0, 0.4])
+def test_the_evidence_is_the_weighted_sum_of_likelihood_ratios(lean: float) -> None:
     """Written out for the votes up to the first look, without tastes."""
     votes = of("honest", n_votes=10)
-    theta = CROWD.theta
-    honest = 1 / (1 + np.exp(theta[votes.right] - theta[votes.left]))
+    lead = CROWD.theta[votes.left] - CROWD.theta[votes.right]
+    honest, opposite = (1 / (1 + np.exp(-to_left - lean)) for to_left in (lead, -lead))
 
     def likelihood(left: np.ndarray) -> float:
         return float(np.prod(np.where(votes.score == 1, left, 1 - left)))
@@ -70,10 +71,10 @@ def test_the_evidence_is_the_weighted_sum_of_likelihood_ratios() -> None:
         on = [votes.left == model, votes.right == model]
         return np.select(on, [probability, 1 - probability], honest)
 
-    plain = [np.full(10, 0.5), np.full(10, 0.9), np.full(10, 0.1), 1 - honest]
+    plain = [np.full(10, 0.5), np.full(10, 0.9), np.full(10, 0.1), opposite]
     fans = [fan(m, c) for m in range(6) for c in (0.95, 0.05)]
     evidence = 0.15 * sum(map(likelihood, plain)) + 0.4 / 12 * sum(map(likelihood, fans))
-    check = checked(votes, taste_sd=0.0)[0]
+    check = check_voters(votes.rows(NAMES), CROWD.theta, 0.0, order_effect=lean)[0]
     assert check.log_e == pytest.approx(np.log(evidence / likelihood(honest)))
 
 

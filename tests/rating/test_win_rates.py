@@ -75,6 +75,11 @@ def test_the_observed_share_has_wilsons_interval() -> None:
     # Wilson 1927 for 8 of 10
     assert rates.observed_low[0, 1] == pytest.approx(0.490162, abs=1e-6)
     assert rates.observed_high[0, 1] == pytest.approx(0.943318, abs=1e-6)
+    # ten votes of weight 2 are ten votes
+    twice = win_rates(
+        by_curvature(replace(data, weight=2 * data.weight, weight_sq=4 * data.weight_sq))
+    )
+    assert twice.observed_low[0, 1] == pytest.approx(rates.observed_low[0, 1])
     # log 4 with variance 1/8 + 1/2, back from log-odds
     reach = 1.959964 * np.sqrt(1 / 8 + 1 / 2)
     assert rates.low[0, 1] == pytest.approx(1 / (1 + np.exp(reach - np.log(4))), abs=1e-6)

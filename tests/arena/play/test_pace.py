@@ -148,7 +148,7 @@ def test_nobody_hurries_when_both_have_ended() -> None:
 
 
 def test_a_model_that_was_silent_does_not_catch_up_in_a_burst() -> None:
-    pacer = Pacer(Pacing.PACED, Pace(100))
+    pacer = Pacer(Pacing.PACED, Pace(100, delay_s=2))
     for _ in range(50):
         pacer.advance(Progress(1000, 10, ended_a=False, ended_b=False), TICK_S)
     pacer.advance(Progress(1000, 1000, ended_a=False, ended_b=False), TICK_S)

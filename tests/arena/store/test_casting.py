@@ -79,6 +79,14 @@ def test_who_signed_in_acts_as_themself_only(store: Store, known: Person) -> Non
     assert store.cast(ballot("b1", voter=known.id))[1]
 
 
+def test_who_signs_in_after_somebody_else_takes_none_of_their_battles(
+    store: Store, known: Person
+) -> None:
+    with store.writing() as session:
+        people.enter(session, Entrance(PROXY, "1", "Bob"), "ada", NOW)
+    assert store.battle("b1", known.id).state is BattleState.READY
+
+
 @pytest.mark.parametrize(
     "state", [s for s in BattleState if s not in (BattleState.READY, BattleState.VOTED)]
 )

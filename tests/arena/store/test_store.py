@@ -14,8 +14,18 @@ from arena.errors import StoreError, UnknownBattleError
 from arena.store import kept_boards, log
 from arena.store.chain import Took
 from arena.store.store import Store
-from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, fingerprint
-from tests.arena.store.battles import A1, B1, MODELS, NOW, at_once, complete, new_battle, ready
+from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, VoteRow, fingerprint
+from tests.arena.store.battles import (
+    A1,
+    B1,
+    MODELS,
+    NOW,
+    at_once,
+    ballot,
+    complete,
+    new_battle,
+    ready,
+)
 
 
 def test_a_battle_is_in_the_log_before_any_answer(store: Store) -> None:
@@ -119,6 +129,10 @@ def test_a_retry_keeps_the_figures_of_the_answer_that_was_complete(store: Store)
     with store.reading() as session:
         a = session.exec(select(AnswerRow).where(col(AnswerRow.side) == "a")).one()
     assert (a.first_token_s, a.duration_s, a.tokens_in) == (0.5, 2.0, 10)
+    store.cast(ballot("b1"))
+    with store.reading() as session:
+        attempts = session.exec(select(VoteRow.attempt_a, VoteRow.attempt_b)).one()
+    assert tuple(attempts) == (1, 2)
 
 
 def test_a_checkpoint_that_comes_with_the_end_never_overwrites_it(store: Store) -> None:

@@ -519,3 +519,18 @@ def test_rewards_have_the_macro_over_tasks_where_every_category_has_one(tmp_path
     assert row["task_macro"] == pytest.approx(macro)
     (short,) = judge_score(write(tmp_path / "s.jsonl", rows[1:]), "wildbench_reward")["models"]
     assert short["task_macro"] is None
+
+
+def test_verdicts_of_two_judges_on_the_same_cases_are_cases_of_either(tmp_path: Path) -> None:
+    rows = [
+        {
+            **{"battle_id": f"b{n}", "prompt_id": f"p{n}", "model_a": "x", "model_b": "y"},
+            **{"order": order, "winner": winner, "preference": float(winner == "model_a")},
+            **{"judge": judge, "method": "arena_hard", "status": "read"},
+        }
+        for judge, winner in (("owl", "model_a"), ("elk", "model_b"))
+        for n in range(4)
+        for order in ("ab", "ba")
+    ]
+    scored = judge_score(write(tmp_path / "r.jsonl", rows), "arena_hard")["models"]
+    assert {(row.get("judge"), row["n"]) for row in scored} == {("owl", 4), ("elk", 4)}

@@ -81,6 +81,7 @@ def test_little_says_nothing() -> None:
     leaning = SideCounts("r3", 45, 60)
     assert leaning.left / leaning.chosen == BY_SIDE
     assert warn_of_sides([leaning]) == ()
+    assert warn_of_sides([SideCounts("r4", 53, 60)]) == (), "by both ends: 2 x 0.0088 > 0.05 / 3"
 
 
 @pytest.mark.slow

@@ -291,6 +291,12 @@ def test_names_in_the_outcome_are_flagged_and_names_in_the_task_are_not(tmp_path
     assert names_in_runs(items) == []
 
 
+def test_a_name_in_both_runs_is_listed_for_each(tmp_path: Path) -> None:
+    runs = [run(0, model, "loopback") | {"steps": [], "outcome": "As Claude."} for model in "xy"]
+    items = read_agent_runs(write_runs(tmp_path / "runs.jsonl", runs))
+    assert [one.system for one in names_in_runs(items)] == ["x · loopback", "y · loopback"]
+
+
 def test_the_recorded_runs_name_nobody_and_tools_of_one_system_are_listed(tmp_path: Path) -> None:
     items = read_agent_runs(write_runs(tmp_path / "runs.jsonl", recorded()))
     assert names_in_runs(items) == []

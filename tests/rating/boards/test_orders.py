@@ -106,6 +106,12 @@ def test_a_case_of_another_judge_or_pair_is_another_case(tmp_path: Path) -> None
     ]
 
 
+def test_a_case_of_another_method_is_another_case(tmp_path: Path) -> None:
+    other = [row | {"method": "pairwise_short"} for row in case("b1", ("ab", B))]
+    votes = read_votes(write(tmp_path, [*ROWS[:3], *other]))
+    assert counted(votes) == (2, {IN_BOTH: 2})
+
+
 def test_without_battles_the_rows_of_both_stand_alone(tmp_path: Path) -> None:
     rows = [{n: v for n, v in row.items() if n != "battle_id"} for row in ROWS[:6] + ROWS[9:10]]
     assert counted(read_votes(write(tmp_path, rows))) == (2, {IN_BOTH: 5})

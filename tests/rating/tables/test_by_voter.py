@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -328,9 +329,12 @@ def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
     path = written(tmp_path / "votes.parquet", VOTES)
     one = by_voter.Source.of(path, RateOptions())
     assert one is not None
-    keys = {one.key(RateOptions()), one.key(RateOptions(ridge=1.0))}
+    swap = replace(one, labels={"model_a": "model_b", "model_b": "model_a"})
+    other = replace(one, columns={**one.columns, "voter": "session"})
+    keys = {each.key(RateOptions()) for each in (one, swap, other)}
+    keys.add(one.key(RateOptions(ridge=1.0)))
     os.utime(path, ns=(1, 1))
-    assert len(keys | {one.key(RateOptions())}) == 3
+    assert len(keys | {one.key(RateOptions())}) == 5
 
 
 def base() -> Path:

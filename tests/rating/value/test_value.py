@@ -71,6 +71,8 @@ def test_the_variance_of_a_ratio_is_that_of_the_mean_of_log_ratios_by_voter_and_
     assert contrast @ alone.covariance @ contrast == pytest.approx(by_voter, rel=0.15)
     whole = float(contrast @ both.covariance @ contrast)
     assert whole >= (1 - 1e-9) * (by_voter + max(0.0, by_prompt - cells))
+    again = paired_means(_two(cost.tolist(), voter.tolist(), (3 - prompt).tolist()), "cost")
+    assert again.covariance == pytest.approx(both.covariance)
 
 
 def test_prompts_that_all_voters_share_widen_the_interval() -> None:
