@@ -732,8 +732,8 @@ class PeoplesAgreement:
         Krippendorff's alpha and Gwet's AC1, as `judge.studies.reliability.agreement` gives them,
         where a judge has a verdict on every item.
     by_item : tuple of ItemAgreement
-        The items that two people rated, the least agreed on first; the sides as the first row of
-        each has them.
+        The items that two people rated, the least agreed on first; the models
+        in alphabetical order.
     warnings : tuple of str
         Why something is not known.
     """
@@ -783,9 +783,7 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
 
 
 def _by_item(aligned: Aligned, table: Floats, pairs: Floats) -> tuple[_ItemAgreement, ...]:
-    item, flipped = aligned.item[0][::-1], aligned.flipped[0][::-1]
-    names = dict(zip(item.tolist(), aligned.sources[0].named("item")[::-1], strict=True))
-    table[item] = np.where(flipped[:, None], table[item, ::-1], table[item])
+    names = dict(zip(aligned.item[0].tolist(), aligned.sources[0].named("item"), strict=True))
     every = [
         _ItemAgreement(
             names[place],

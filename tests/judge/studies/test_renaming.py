@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from judge.studies.newcomer import rate_newcomer
 from judge.studies.one_judge import study_judges
 from judge.studies.options import NewcomerOptions, StudyOptions
-from judge.studies.raters import agreement_of, rows_of
 from judge.studies.reliability import agreement
 from tests.judge.studies.labels import items_of, labels_of
 
@@ -122,14 +121,3 @@ def test_either_model_of_a_pair_is_by_chance_preferred_as_often() -> None:
         one = agreement(items_of(4), people, judge, StudyOptions(rounds=100))
         values = [one.kappa.value, one.people_kappa.value, one.alpha.value, one.ac1.value]
         assert values == pytest.approx([19 / 43, 42 / 170, 29 / 85, 43 / 171])
-
-
-@pytest.mark.parametrize("names", [("x", "y"), ("y", "x")])
-def test_counts_of_an_item_are_those_of_the_sides_that_its_study_gives_it(
-    names: tuple[str, str],
-) -> None:
-    row = {"item": "i", "prompt_id": "p", "model_a": names[0], "model_b": names[1]}
-    choices = ("model_a", "model_a", "tie")
-    rated = [row | {"rater": f"r{k}", "choice": choice} for k, choice in enumerate(choices)]
-    (item,) = agreement_of(rows_of(rated)).by_item
-    assert (item.model_a, item.tie, item.model_b) == (2, 1, 0)
