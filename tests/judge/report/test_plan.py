@@ -89,7 +89,7 @@ def test_where_every_item_has_votes_none_are_sent_and_an_older_list_goes(
     write_report(every, folder, MADE)
     assert not (folder / "send.csv").exists()
     (text,) = section(every, "Sample-size planning").paragraphs
-    assert "Every judged item has votes" in text
+    assert "All judged items have votes" in text
     assert every.judges[0].win_rates == ()
 
 
