@@ -99,7 +99,7 @@ def overview(standing: RaceStanding | None, language: Language = Language.EN) ->
 
 
 STATUS: dict[str, object] = dict.fromkeys(("running", "battles", "votes", "dollars"), 0)
-STATUS |= {"budget": None, "models": (), "paused": ()}
+STATUS |= {"budget": None, "models": (), "paused": (), "spenders": ()}
 
 
 def text_of(page: str) -> str:
