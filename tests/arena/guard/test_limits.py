@@ -232,10 +232,10 @@ def test_answers_to_one_voter_have_a_cap_of_their_own(tmp_path: Path, command: C
     assert "Answers to your prompts have reached the cost limit" in refused.json()["detail"]
     spent = json.loads(shown)
     assert [one["answers"] for one in spent["spenders"]] == [2, 2, 2]
-    listed = [
+    on_page = [
         one["voter"] for one in spent["spenders"] if f"<bdi>{one['voter'][:8]}</bdi>" in page
     ]
-    assert len(listed) == page.count("<bdi>") == 2, "not what the reader has not voted on"
+    assert len(on_page) == page.count("<bdi>") == 2, "not what the reader has not voted on"
     assert sum(one["dollars"] for one in spent["spenders"]) == pytest.approx(spent["dollars"])
 
 
