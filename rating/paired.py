@@ -96,6 +96,8 @@ class ScoredItems:
     noise : ndarray of shape (n_items, n_models)
         Variance of the mean between repeats of an item, ``s^2 / r``; with one repeat, the mean
         variance of the model's other items. NaN for a model without repeats.
+    zero : (ndarray, ndarray)
+        ``mean`` and ``noise`` with each missing score of a row as 0.
     metric : str
         What the scores measure, such as acc.
     warnings : tuple of str
@@ -107,6 +109,7 @@ class ScoredItems:
     cluster: Ints
     mean: Floats
     noise: Floats
+    zero: tuple[Floats, Floats]
     metric: str = "score"
     warnings: tuple[str, ...] = ()
 
@@ -133,20 +136,22 @@ class ScoredItems:
         >>> ScoredItems.of(("x", "y"), ("p", "q"), rows).mean.tolist()
         [[0.5, nan], [1.0, 0.0]]
         """
-        item, model, score = (part[np.isfinite(rows[2])] for part in rows)
-        shape = (len(items), len(models))
-        cell = item * len(models) + model
-        n = np.bincount(cell, minlength=math.prod(shape))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.bincount(cell, score, len(n)) / n
-            squares = np.bincount(cell, (score - mean[cell]) ** 2, len(n)).reshape(shape)
-            n = n.reshape(shape)
-            pooled = squares.sum(axis=0) / np.maximum(n - 1, 0).sum(axis=0)
-            noise = np.where(n > 1, squares / (n - 1), pooled) / n
+        shape, cells = (len(items), len(models)), rows[0] * len(models) + rows[1]
+
+        def averaged(cell: Ints, score: Floats) -> tuple[Floats, Floats]:
+            n = np.bincount(cell, minlength=math.prod(shape))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mean = np.bincount(cell, score, len(n)) / n
+                squares = np.bincount(cell, (score - mean[cell]) ** 2, len(n)).reshape(shape)
+                n = n.reshape(shape)
+                pooled = squares.sum(axis=0) / np.maximum(n - 1, 0).sum(axis=0)
+                return mean.reshape(shape), np.where(n > 1, squares / (n - 1), pooled) / n
+
+        has = np.isfinite(rows[2])
+        zero = averaged(cells, np.where(has, rows[2], 0.0))
         own = np.arange(len(items)) if cluster is None else cluster
-        return cls(
-            models, items, np.unique(own, return_inverse=True)[1], mean.reshape(shape), noise
-        )
+        cluster = np.unique(own, return_inverse=True)[1]
+        return cls(models, items, cluster, *averaged(cells[has], rows[2][has]), zero)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,8 +397,9 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
     if not common.any():
         raise DataError(_apart(data))
     used = common | (ask.missing == "zero")
-    mean, cluster = np.nan_to_num(data.mean[used]), data.cluster[used]
-    noise = np.where(has[used], data.noise[used], 0.0)
+    mean, noise = data.zero if ask.missing == "zero" else (data.mean, data.noise)
+    noise = np.where(np.isfinite(mean), noise, 0.0)[used]
+    mean, cluster = np.nan_to_num(mean[used]), data.cluster[used]
     low, high = float(mean.min()), float(mean.max())
     bounded = low >= 0 and high <= 1
     span = 1.0 if bounded else high - low
@@ -403,7 +409,8 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
     apart = [np.round((mean[:, i] - mean[:, j]) / unit) * unit for i, j in places]
     between = [_clustered(d, cluster, span) for d in apart]
     bar = _bar(mean, cluster, min(one.df for one in between), ask.level)
-    zero = np.nan_to_num(data.mean).mean(axis=0)
+    zero = np.nan_to_num(data.zero[0]).mean(axis=0)
+    any_missing = not np.array_equal(data.zero[0], data.mean)
     reach = bar if len(between) > 1 else normal_quantile((1 - ask.level) / 2)
     # Equal models may fail to be equivalent at either end of the interval.
     beyond = normal_quantile((1 - ask.power) / (2 if ask.require == "equivalent" else 1))
@@ -440,7 +447,7 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
                 repeats=None
                 if math.isnan(repeats) or not one.variance
                 else min(1.0, repeats / one.variance),
-                if_zero=None if common.all() else float(zero[i] - zero[j]),
+                if_zero=float(zero[i] - zero[j]) if any_missing else None,
                 answer=_answer(lower, upper, ask.margin),
                 equivalent=None if ask.margin is None else max(-lower, upper) < ask.margin,
                 needed=max(FEWEST_CLUSTERS, math.ceil(needed)) if is_known else None,

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,18 @@ def test_items_without_any_score_are_missing_and_zero_for_both() -> None:
     as_zero = compare(data, CompareOptions(missing="zero")).pairs[0]
     assert as_zero.n == 100
     assert as_zero.difference == pytest.approx(0.1)
+
+
+def test_repeats_without_a_score_are_zero_as_well() -> None:
+    score = np.repeat(counts(14, 4, 22)[..., None], 4, axis=2)
+    score[:10, 0, 2:] = np.nan
+    data = scored(score)
+    zero = compare(scored(np.nan_to_num(score)), CompareOptions(missing="zero")).pairs[0]
+    assert compare(data).pairs[0].if_zero == pytest.approx(5 / 40)
+    assert asdict(compare(data, CompareOptions(missing="zero")).pairs[0]) == {
+        **asdict(zero),
+        "if_zero": 5 / 40,
+    }
 
 
 def test_several_models_are_compared_on_the_items_that_all_have() -> None:
