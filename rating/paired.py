@@ -46,7 +46,7 @@ class CompareOptions:
     require : {"better", "not-worse", "equivalent"}
         Requirement for the first model, against each of the others.
     missing : {"pairs", "zero"}
-        Items that some model has no score on: exclude them, or count a missing score as 0.
+        Items without a score of some or all models: exclude them, or count missing scores as 0.
     power : float
         Power for sample-size planning.
     level : float
@@ -96,6 +96,8 @@ class ScoredItems:
     noise : ndarray of shape (n_items, n_models)
         Variance of the mean between repeats of an item, ``s^2 / r``; with one repeat, the mean
         variance of the model's other items. NaN for a model without repeats.
+    zero : (ndarray, ndarray)
+        ``mean`` and ``noise`` with each missing score of a row as 0.
     metric : str
         What the scores measure, such as acc.
     warnings : tuple of str
@@ -107,6 +109,7 @@ class ScoredItems:
     cluster: Ints
     mean: Floats
     noise: Floats
+    zero: tuple[Floats, Floats]
     metric: str = "score"
     warnings: tuple[str, ...] = ()
 
@@ -133,20 +136,22 @@ class ScoredItems:
         >>> ScoredItems.of(("x", "y"), ("p", "q"), rows).mean.tolist()
         [[0.5, nan], [1.0, 0.0]]
         """
-        item, model, score = (part[np.isfinite(rows[2])] for part in rows)
-        shape = (len(items), len(models))
-        cell = item * len(models) + model
-        n = np.bincount(cell, minlength=math.prod(shape))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.bincount(cell, score, len(n)) / n
-            squares = np.bincount(cell, (score - mean[cell]) ** 2, len(n)).reshape(shape)
-            n = n.reshape(shape)
-            pooled = squares.sum(axis=0) / np.maximum(n - 1, 0).sum(axis=0)
-            noise = np.where(n > 1, squares / (n - 1), pooled) / n
+        shape, cells = (len(items), len(models)), rows[0] * len(models) + rows[1]
+
+        def averaged(cell: Ints, score: Floats) -> tuple[Floats, Floats]:
+            n = np.bincount(cell, minlength=math.prod(shape))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mean = np.bincount(cell, score, len(n)) / n
+                squares = np.bincount(cell, (score - mean[cell]) ** 2, len(n)).reshape(shape)
+                n = n.reshape(shape)
+                pooled = squares.sum(axis=0) / np.maximum(n - 1, 0).sum(axis=0)
+                return mean.reshape(shape), np.where(n > 1, squares / (n - 1), pooled) / n
+
+        has = np.isfinite(rows[2])
+        zero = averaged(cells, np.where(has, rows[2], 0.0))
         own = np.arange(len(items)) if cluster is None else cluster
-        return cls(
-            models, items, np.unique(own, return_inverse=True)[1], mean.reshape(shape), noise
-        )
+        cluster = np.unique(own, return_inverse=True)[1]
+        return cls(models, items, cluster, *averaged(cells[has], rows[2][has]), zero)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +161,7 @@ class ModelScore:
     Attributes
     ----------
     n, missing : int
-        Items with a score of it, and items without that another model has.
+        Items with a score of it, and items without.
     compared : int
         Items that the mean is over.
     mean, lower, upper : float, and float or None
@@ -194,8 +199,8 @@ class Pair:
     equivalent : bool or None
         Whether the interval is inside of the margin; None without one.
     needed : int or None
-        Items that show a difference of the size of the margin, or without one of the size
-        estimated; None where it is 0.
+        Items that show equivalence of equal models, if it is required; else a difference of the
+        size of the margin, or without one of the size estimated. None where it is 0.
     passes : bool or None
         Whether what is required is shown (True), ruled out (False), or open (None).
     """
@@ -227,7 +232,7 @@ class Comparison(Tabular):
     Attributes
     ----------
     items : int
-        Items that any of the models has.
+        Items of the files, with or without a score.
     metric : str
         What the scores measure.
     pairs : tuple of Pair
@@ -256,18 +261,17 @@ class Comparison(Tabular):
     def sentences(self) -> tuple[str, ...]:
         """The answer in words: of two models, or of what is required of the first of several."""
         ask = self.options
-        required = f"Required: {ask.require.replace('-', ' ')}."
-        if self.passes is None:
-            required += " Inconclusive."
-        else:
-            required += f" The comparison {'passes' if self.passes else 'fails'}."
+        ends = {True: "The comparison passes", False: "The comparison fails", None: "Inconclusive"}
+        required = f"Required: {ask.require.replace('-', ' ')}. {ends[self.passes]}."
         if len(self.pairs) == 1:
             return (*_in_words(self.pairs[0], ask, self.items), required)
         first, n = self.models[0].model, len(self.required)
-        shown = sum(pair.passes is True for pair in self.required)
+        shown = [pair.b for pair in self.required if pair.passes]
+        names = f" ({', '.join(shown)})" if shown else ""
         return (
-            f"{first} against {n} models, {ask.require.replace('-', ' ')}: shown for {shown}.",
-            f"Intervals hold for all {len(self.pairs)} pairs together.",
+            f"{first} against {n} models, {ask.require.replace('-', ' ')}: shown for {len(shown)}"
+            f"{names}.",
+            f"{_items(self.pairs[0])} Intervals hold for all {len(self.pairs)} pairs together.",
             required,
         )
 
@@ -279,17 +283,11 @@ class Comparison(Tabular):
     def _repr_html_(self) -> str:
         """Return the pairs as a table, for notebooks."""
         difference = f"difference in {self.metric}"
-        head = ("model", "compared with", difference, "95% interval", "items", "answer")
+        level = f"{100 * self.options.level:g}% interval"
+        head = ("model", "compared with", difference, level, "items", "answer")
         rows = (
-            (
-                pair.a,
-                pair.b,
-                f"{pair.difference:+.3g}",
-                "none" if pair.lower is None else f"{pair.lower:+.3g} to {pair.upper:+.3g}",
-                f"{pair.n:,}",
-                pair.answer,
-            )
-            for pair in self.pairs
+            (one.a, one.b, signed(one.difference), _ends(one) or "none", f"{one.n:,}", one.answer)
+            for one in self.pairs
         )
         return as_html(head, rows, (*self.sentences, *self.warnings))
 
@@ -322,16 +320,14 @@ def _in_words(pair: Pair, ask: CompareOptions, items: int) -> list[str]:
     if pair.equivalent and pair.answer != "equivalent":
         texts.append(f"They are equivalent within {within}.")
     difference = f"Difference: {signed(pair.difference)}"
-    if pair.lower is None or pair.upper is None:
-        texts.append(
-            f"{difference}. There are effectively {pair.clusters:.1f} clusters: no interval is "
-            f"given for fewer than {FEWEST_CLUSTERS}."
-        )
-    else:
-        ends = f"{signed(pair.lower)} to {signed(pair.upper)}"
-        texts.append(f"{difference} ({ends}; {100 * ask.level:g}%, paired).")
+    ends = _ends(pair)
     texts.append(
-        f"Items: {pair.n:,}. {a} is higher on {pair.a_higher:,}, {b} on {pair.b_higher:,}, and "
+        f"{difference} ({ends}; {100 * ask.level:g}%, paired)."
+        if ends
+        else f"{difference}. No interval is given for fewer than {FEWEST_CLUSTERS} clusters."
+    )
+    texts.append(
+        f"{_items(pair)} {a} is higher on {pair.a_higher:,}, {b} on {pair.b_higher:,}, and "
         f"{pair.equal:,} are equal."
     )
     if pair.repeats is not None:
@@ -343,11 +339,22 @@ def _in_words(pair: Pair, ask: CompareOptions, items: int) -> list[str]:
         )
     if pair.needed is not None:
         size = abs(pair.difference) if ask.margin is None else ask.margin
+        what = "Equivalence within" if ask.require == "equivalent" else "A difference of"
         texts.append(
-            f"A difference of {size:.3g} takes about {pair.needed:,} items for "
-            f"{100 * ask.power:g}% power."
+            f"{what} {size:.3g} takes about {pair.needed:,} items for {100 * ask.power:g}% power."
         )
     return texts
+
+
+def _items(pair: Pair) -> str:
+    clusters = f" in effectively {pair.clusters:,.1f} clusters" if pair.clusters < pair.n else ""
+    return f"Items: {pair.n:,}{clusters}."
+
+
+def _ends(pair: Pair) -> str:
+    if pair.lower is None or pair.upper is None:
+        return ""
+    return f"{signed(pair.lower)} to {signed(pair.upper)}"
 
 
 def compare(data: ScoredItems, options: CompareOptions | None = None) -> Comparison:
@@ -386,35 +393,42 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
         there = ", ".join(map(repr, data.models)) or "none"
         raise DataError(f"A comparison needs two models, and there is {there}.")
     has = np.isfinite(data.mean)
-    common, scored = has.all(axis=1), has.any(axis=1)
+    common = has.all(axis=1)
     if not common.any():
         raise DataError(_apart(data))
-    used = scored if ask.missing == "zero" else common
-    mean, cluster = np.nan_to_num(data.mean[used]), data.cluster[used]
-    noise = np.where(has[used], data.noise[used], 0.0)
+    used = common | (ask.missing == "zero")
+    mean, noise = data.zero if ask.missing == "zero" else (data.mean, data.noise)
+    noise = np.where(np.isfinite(mean), noise, 0.0)[used]
+    mean, cluster = np.nan_to_num(mean[used]), data.cluster[used]
     low, high = float(mean.min()), float(mean.max())
-    span = 1.0 if low >= 0 and high <= 1 else high - low
+    bounded = low >= 0 and high <= 1
+    span = 1.0 if bounded else high - low
     places = [*combinations(range(len(data.models)), 2)]
     unit = 1e-12 * max(abs(low), abs(high)) or 1.0
     # Equal differences are to be equal: 0.3 - 0.2 is not 0.2 - 0.1 in floating point.
     apart = [np.round((mean[:, i] - mean[:, j]) / unit) * unit for i, j in places]
     between = [_clustered(d, cluster, span) for d in apart]
     bar = _bar(mean, cluster, min(one.df for one in between), ask.level)
-    zero = np.nan_to_num(data.mean[scored]).mean(axis=0)
-    any_missing = bool(scored.sum() > common.sum())
+    zero = np.nan_to_num(data.zero[0]).mean(axis=0)
+    any_missing = not np.array_equal(data.zero[0], data.mean)
+    reach = bar if len(between) > 1 else normal_quantile((1 - ask.level) / 2)
+    # Equal models may fail to be equivalent at either end of the interval.
+    beyond = normal_quantile((1 - ask.power) / (2 if ask.require == "equivalent" else 1))
+    z = normal_quantile(1 - ask.power)
+    many = (z / 2 + math.sqrt(z * z / 4 + FEW_CHANGED)) ** 2  # expected, so that enough differ
     pairs = []
     for (i, j), d, one in zip(places, apart, between, strict=True):
         estimated = one.effective >= FEWEST_CLUSTERS
         half = bar * math.sqrt(one.variance) if estimated else math.inf
         lower, upper = one.centre - half, one.centre + half
-        if span == 1 and estimated:
+        if bounded and estimated:
             lower, upper = max(lower, -1.0), min(upper, 1.0)
         repeats = float((noise[:, i] + noise[:, j]).sum() / len(d) ** 2)
         size = ask.margin or abs(one.difference)
-        reach = bar if len(between) > 1 else normal_quantile((1 - ask.level) / 2)
-        reach += normal_quantile(1 - ask.power)
-        ratio = reach / size if size else math.inf
-        needed = ratio * ratio * one.variance * len(d)
+        ratio = (reach + beyond) / size if size else math.inf
+        scale, without = ratio * ratio * len(d), _clustered(d, cluster).variance
+        enough = many * len(d) / one.changed if one.changed else math.inf
+        needed = min(scale * one.variance, max(scale * without, enough))
         is_known = estimated and 0 < needed < MOST_NEEDED
         pairs.append(
             Pair(
@@ -449,7 +463,7 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
             ModelScore(
                 model=name,
                 n=int(has[:, i].sum()),
-                missing=int((scored & ~has[:, i]).sum()),
+                missing=int((~has[:, i]).sum()),
                 compared=len(mean),
                 mean=alone.difference,
                 lower=alone.centre - half if known else None,
@@ -458,26 +472,30 @@ def compare(data: ScoredItems, options: CompareOptions | None = None) -> Compari
         )
     return Comparison(
         options=ask,
-        items=int(scored.sum()),
+        items=len(has),
         metric=data.metric,
         models=tuple(models),
         pairs=tuple(pairs),
-        warnings=(
-            *data.warnings,
-            *_on_missing(models, int(scored.sum()), int(common.sum()), ask),
-        ),
+        warnings=(*data.warnings, *_on_missing(models, len(has), int(common.sum()), ask)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Clustered:
-    """A mean over items: as it is, and for its interval the centre, variance and df."""
+    """A mean over items: as it is, and for its interval the centre, variance and df.
+
+    Attributes
+    ----------
+    changed : int
+        Clusters that differ.
+    """
 
     difference: float
     centre: float
     variance: float
     df: float
     effective: float
+    changed: int
 
 
 def _clustered(d: Floats, cluster: Ints, span: float = 0.0) -> _Clustered:
@@ -500,7 +518,7 @@ def _clustered(d: Floats, cluster: Ints, span: float = 0.0) -> _Clustered:
     without = _without_each(d[:, None], cluster, sizes)[:, 0]
     centre = float(d.mean())
     variance = float(jackknife_variance(without, centre))
-    return _Clustered(difference, centre, variance, effective_count(sizes) - 1, effective)
+    return _Clustered(difference, centre, variance, effective_count(sizes) - 1, effective, changed)
 
 
 def _without_each(values: Floats, cluster: Ints, sizes: Ints) -> Floats:
@@ -554,14 +572,14 @@ def _apart(data: ScoredItems) -> str:
 
 
 def _on_missing(
-    models: list[ModelScore], scored: int, common: int, ask: CompareOptions
+    models: list[ModelScore], items: int, common: int, ask: CompareOptions
 ) -> tuple[str, ...]:
-    left = scored - common
+    left = items - common
     if not left:
         return ()
     lacking = ", ".join(f"{one.model} {one.missing:,}" for one in models if one.missing)
     done = "are excluded" if ask.missing == "pairs" else "count as 0 where they lack a score"
-    text = f"{left:,} of {scored:,} items have no score of some model and {done}: {lacking}."
-    if left > MANY_MISSING * scored:
+    text = f"{left:,} of {items:,} items have no score of some model and {done}: {lacking}."
+    if left > MANY_MISSING * items:
         text += " More than 5% are missing: the difference may depend on why."
     return (text,)

@@ -28,7 +28,7 @@ from arena.commands.arguments import (
     or_samples,
     policy_named,
 )
-from arena.terminal import plain, show, table, warnings, working, write, write_json
+from arena.terminal import plain, say, show, table, warnings, working, write, write_json
 from rating.decide import GateOptions
 from rating.errors import DataError
 from rating.paired import CompareOptions
@@ -87,6 +87,7 @@ def compare(
     arena compare new.csv old.csv --margin 0.02 --require not-worse --format markdown
     """
     from judge.tables.scored_items import compare as compared
+    from rating.tables.files import visible
     from rating.tables.formats import comparison_tables, comparison_text
 
     with working("Comparing"):
@@ -96,14 +97,16 @@ def compare(
         first, *more = result.sentences
         by_model, by_pair = comparison_tables(report)
         show(
-            plain(first, style=STYLES[result.passes]),
-            *map(plain, more),
+            plain(visible(first), style=STYLES[result.passes]),
+            *map(plain, map(visible, more)),
             table(by_model.head, by_model.rows),
             table(by_pair.head, by_pair.rows, range(2, len(by_pair.head))),
-            *warnings(result.warnings),
+            *warnings(map(visible, result.warnings)),
         )
     else:
         write(comparison_text(report, form))
+        for text in result.warnings if form == "csv" else ():
+            say(f"arena: {text}", error=True)
     sys.exit(EXITS[result.passes])
 
 

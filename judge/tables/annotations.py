@@ -476,9 +476,8 @@ class Annotations:
         """Describe what is wrong with a value of a row, counted from 1."""
         shown = repr(plain(value))
         shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
-        return DataError(
-            f"Row {self.number(row)} of {self.source!r} has {name} {shown}: give {wanted}."
-        )
+        has = f"no {name}" if value is None else f"{name} {shown}"
+        return DataError(f"Row {self.number(row)} of {self.source!r} has {has}: give {wanted}.")
 
 
 Logs = Callable[[Path], Iterable[dict[str, Any]]]

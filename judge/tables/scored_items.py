@@ -19,7 +19,7 @@ from rating.paired import CompareOptions, Comparison, ScoredItems
 from rating.paired import compare as compare_items
 from rating.tables.columns import quoted_names
 from rating.tables.files import SHOWN, Files, expanded, kind_of
-from rating.tables.peers import mention
+from rating.tables.peers import mention, noticing
 from rating.typing import Floats
 
 ROLES = {
@@ -134,13 +134,15 @@ def read_scored_items(
         If a file cannot be read or is given twice, a model is not there or has no score, or
         two scores of an item are of different metrics.
     """
-    paths = [(str(source), _files(source)) for source in sources]
-    warnings = _on_copies([path for _, its in paths for path in its])
+    warnings: list[str] = []
     files = []
-    for source, its in paths:
-        one_run = len(paths) > 1 and (len(its) > 1 or Path(source).is_dir())
-        files += [_read(path, columns, where, source if one_run else "") for path in its]
-    files = _as_runs(files, len(paths))
+    with noticing(lambda text: warnings.append(f"{text}.")):
+        paths = [(str(source), _files(source)) for source in sources]
+        warnings += _on_copies([path for _, its in paths for path in its])
+        for source, its in paths:
+            one_run = len(paths) > 1 and (len(its) > 1 or Path(source).is_dir())
+            files += [_read(path, columns, where, source if one_run else "") for path in its]
+        files = _as_runs(files, len(paths))
     there = list(dict.fromkeys(name for one in files for name in one.model))
     parts = [[word] if word in there else word.split(",") for word in models]
     names = tuple(dict.fromkeys(name for some in parts for one in some if (name := one.strip())))
@@ -256,13 +258,15 @@ def _read(path: Path, columns: Sequence[tuple[str, str]], where: str | None, run
     if unknown := sorted(named - {*ROLES}):
         msg = f"There is no role {unknown[0]!r} of scores: name one of {', '.join(ROLES)}."
         raise DataError(msg)
-    column = {role: table.find(*names) for role, names in ROLES.items()}
+    by_name = {name.lower(): name for name in table.columns} | {n: n for n in table.columns}
+    column = {role: next(filter(None, map(by_name.get, of)), None) for role, of in ROLES.items()}
     task = ""
     if {*_LM_EVAL} <= {*table.columns}:
         in_name = _SAMPLES.fullmatch(path.stem)
         task = in_name[1] if in_name else ""
     item = table.texts(column["item"] or "item")
-    before = table.texts("evaluation_name") if table.has("evaluation_name") else [task] * table.n
+    of_task = table.find("evaluation_name", "task")
+    before = table.texts(of_task) if of_task else [task] * table.n
     item = [
         f"{first}: {name}" if first else name for first, name in zip(before, item, strict=True)
     ]
@@ -314,8 +318,10 @@ def _scores(table: Annotations, name: str | None) -> tuple[str, Floats]:
     try:
         scores = table.numbers(name)
     except DataError as error:
-        msg = "Of texts, true, false, yes and no are read, and in logs of Inspect C, P, I and N"
-        raise DataError(f"{error} {msg}; --column score=NAME reads another score.") from error
+        raise DataError(
+            f"{error} Leave a missing score empty, or write nan; write 85% as 0.85. Also read are "
+            "true, false, yes and no, and C, P, I and N of Inspect; or use --column score=NAME."
+        ) from error
     if (bad := np.flatnonzero(np.abs(scores) > LARGEST)).size:
         wanted = f"a number of at most {LARGEST:g} either way, or nothing"
         raise table.wrong(name, int(bad[0]) + 1, values[bad[0]], wanted)
@@ -343,7 +349,7 @@ def _only_metric(table: Annotations) -> str:
         table.need("score")
     raise DataError(
         f"{table.source!r} has several scores: {', '.join(names)}. Choose one, such as --column "
-        f"score={names[0]}."
+        f"score={names[0]}; repeat --column for tasks with other scores."
     )
 
 
@@ -362,10 +368,11 @@ def _require_one_score(table: Annotations, scored: _Scored, repeat: str | None) 
     for name in filter(table.has, CHOSEN_BY):
         value, another = table.cell(name, one), table.cell(name, other)
         if value != another:
+            # Tasks without a choice of filters have the filter none in files of the same run.
+            chosen = f"in ('none','{value}')" if name == "filter" else f"= '{value}'"
             raise DataError(
                 f"{table.source!r} has {scored.item[other]!r} of {scored.model[other]!r} with "
-                f"{name} {value!r} and {another!r}: choose one, such as --where "
-                f"\"{name} = '{value}'\"."
+                f'{name} {value!r} and {another!r}: choose one, such as --where "{name} {chosen}".'
             )
     if repeat:
         wanted = f"each item and model this repeat once: row {table.number(one + 1)} has it"
@@ -396,7 +403,8 @@ def _as_runs(files: Sequence[_Scored], n_sources: int) -> list[_Scored]:
             if other is not one and one.run:
                 raise DataError(
                     f"{one.run!r} scores {item!r} of {model!r} twice, in {str(other.path)!r} and "
-                    f"{str(one.path)!r}: a run has one of them. Move the other, or name the files."
+                    f"{str(one.path)!r}. Move one of them; if they hold different tasks, begin "
+                    "each item with its task, or add a column task."
                 )
             if other is not one:
                 several.add(place)
@@ -415,7 +423,7 @@ def _as_runs(files: Sequence[_Scored], n_sources: int) -> list[_Scored]:
     if len({*labels.values()}) < len(labels):
         labels = {key: key for key in keys}
     if shared:
-        mention(f"several sources score {quoted_names(sorted(shared))}: each is a run")
+        mention(f"Several sources score {quoted_names(sorted(shared))}: each is a run")
     return [
         replace(
             one,

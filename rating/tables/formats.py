@@ -302,8 +302,10 @@ def comparison_tables(report: Row) -> tuple[Table, Table]:
                 f"{one['n']:,}",
                 f"{one['missing']:,}",
                 f"{one['compared']:,}",
-                f"{one['mean']:.3f}",
-                "–" if one["lower"] is None else f"{one['lower']:.3f} to {one['upper']:.3f}",
+                f"{one['mean']:z.3f}".replace("-", "−"),
+                "–"
+                if one["lower"] is None
+                else f"{one['lower']:z.3f} to {one['upper']:z.3f}".replace("-", "−"),
             )
             for one in report["models"]
         ),

@@ -68,6 +68,14 @@ def test_names_from_files_do_nothing(command: Command, tmp_path: Path) -> None:
     text = command("compare", "a.csv", "--format", "csv").stdout
     assert "'=1+1" in text
     assert "\\|" in command("compare", "a.csv", "--format", "markdown").stdout
+    lines = [
+        line.replace("=1+1", "one\nline") for line in (tmp_path / "a.csv").read_text().split("\n")
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    assert (
+        "$x and one\ufffdline scores higher.\n"
+        in command("compare", "a.csv", COLUMNS="140").stdout
+    )
     assert r"\$x" in command("compare", "a.csv", "--format", "latex").stdout
 
 
@@ -78,8 +86,8 @@ def test_several_models_are_compared_together(command: Command, tmp_path: Path) 
     (tmp_path / "all.csv").write_text("\n".join(["model,item,score", *rows]) + "\n")
     result = command("compare", "all.csv", COLUMNS="140")
     assert result.returncode == 0
-    assert result.stdout.startswith("x against 2 models, better: shown for 2.\n")
-    assert "all 3 pairs together" in result.stdout
+    assert result.stdout.startswith("x against 2 models, better: shown for 2 (y, z).\n")
+    assert "Items: 200. Intervals hold for all 3 pairs together." in result.stdout
     assert command("compare", "all.csv", "--models", "y,z").returncode == 3
 
 
@@ -101,14 +109,15 @@ def test_every_mean_has_its_number_of_items_and_its_metric(
     command: Command, tmp_path: Path
 ) -> None:
     for name, n in (("new", 40), ("old", 20)):
-        rows = [f"q{i},{i % 2}" for i in range(n)]
+        rows = [f"q{i},{i % 2 - 1}" for i in range(n)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["item,acc", *rows]) + "\n")
     words = ("compare", "new.csv", "old.csv", "--column", "score=acc")
     text = command(*words, COLUMNS="140").stdout
     assert "Model ┃ Scored ┃ Missing ┃ Compared ┃ Mean acc" in text
-    assert "│ new   │     40 │       0 │       20 │    0.500" in text
+    assert "│ new   │     40 │       0 │       20 │   −0.500 │ −0.740 to −0.260" in text
     assert "With missing scores as 0, over 40 items, the difference is" in text
     assert json.loads(command(*words, "--format", "json").stdout)["metric"] == "acc"
+    assert command(*words, "--format", "csv").stderr.startswith("arena: 20 of 40 items have no")
 
 
 def test_what_cannot_be_compared_is_said_in_one_line(command: Command, runs: Path) -> None:

@@ -173,7 +173,7 @@ def test_what_a_study_of_a_judge_sends_to_people_is_rated_once_its_texts_are_nam
             [PAIR, PAIR],
             "Row 2 of '{file}' has item_id 'i0': give each item an id of its own: row 1",
         ),
-        ([PAIR | {"response_b": None}], "Row 1 of '{file}' has response_b None: give a text"),
+        ([PAIR | {"response_b": None}], "Row 1 of '{file}' has no response_b: give a text"),
         ([PAIR | {"model_b": "quartz"}], "has model_b 'quartz': give another model than model_a"),
         ([PAIR | {"prompt": ""}], "has prompt '': give what the answers answer"),
         (

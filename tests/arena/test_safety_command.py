@@ -177,7 +177,7 @@ def test_a_budget_stops_it_and_the_same_command_goes_on(command: Command, folder
         ([("p", "c", "bad", "")], "Row 1 of 'pack.csv' has kind 'bad': give harmful or benign"),
         ([("p", "all", "benign", "")], "another name"),
         ([("p", "c", "benign", "")] * 2, "each prompt once"),
-        ([("", "c", "benign", "")], "has prompt None"),
+        ([("", "c", "benign", "")], "has no prompt"),
     ],
 )
 def test_a_pack_that_cannot_be_used_is_refused(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,33 @@ def test_items_that_one_lacks_are_left_out_and_counted_or_zero() -> None:
     assert as_zero.pairs[0].n == 100
 
 
+def test_items_without_any_score_are_missing_and_zero_for_both() -> None:
+    score = counts(14, 4, 82)
+    score[50:] = np.nan
+    data = scored(score)
+    result = compare(data)
+    assert (result.items, result.pairs[0].n) == (100, 50)
+    assert result.pairs[0].difference == pytest.approx(0.2)
+    assert result.pairs[0].if_zero == pytest.approx(0.1)
+    assert [one.missing for one in result.models] == [50, 50]
+    assert "50 of 100 items" in result.warnings[0]
+    as_zero = compare(data, CompareOptions(missing="zero")).pairs[0]
+    assert as_zero.n == 100
+    assert as_zero.difference == pytest.approx(0.1)
+
+
+def test_repeats_without_a_score_are_zero_as_well() -> None:
+    score = np.repeat(counts(14, 4, 22)[..., None], 4, axis=2)
+    score[:10, 0, 2:] = np.nan
+    data = scored(score)
+    zero = compare(scored(np.nan_to_num(score)), CompareOptions(missing="zero")).pairs[0]
+    assert compare(data).pairs[0].if_zero == pytest.approx(5 / 40)
+    assert asdict(compare(data, CompareOptions(missing="zero")).pairs[0]) == {
+        **asdict(zero),
+        "if_zero": 5 / 40,
+    }
+
+
 def test_several_models_are_compared_on_the_items_that_all_have() -> None:
     rng = np.random.default_rng(4)
     score = rng.normal([0.9, 0.2, 0.1, 0], 1, (80, 4))
@@ -189,8 +217,13 @@ def test_under_six_effective_clusters_there_is_no_interval() -> None:
         *(None, "inconclusive", None),
         None,
     )
-    (text,) = (one for one in comparison(score, [0] * 40).sentences if "Difference" in one)
-    assert "effectively 1.0 clusters" in text
+    text = " ".join(comparison(score, [0] * 40).sentences)
+    assert "No interval is given for fewer than 6 clusters." in text
+    assert "Items: 40 in effectively 1.0 clusters. a is higher on 20" in text
+    assert "Items: 40. a is" in " ".join(comparison(score).sentences)
+    three = comparison(np.column_stack([score, score[:, 0]]), [n % 10 for n in range(40)])
+    assert three.sentences[0] == "a against 2 models, better: shown for 1 (b)."
+    assert three.sentences[1].startswith("Items: 40 in effectively 10.0 clusters.")
 
 
 def comparison(score: Floats, cluster: list[int] | None = None, **options: Any) -> Comparison:
@@ -225,6 +258,25 @@ def test_the_items_needed_are_those_of_the_formula() -> None:
     assert pair.se is not None
     expected = (1.959964 + 0.841621) ** 2 * pair.se**2 * 400 / 0.04**2
     assert pair.needed == math.ceil(expected)
+    equivalent = pair_of(counts(60, 40, 300), margin=0.04, require="equivalent").needed
+    assert equivalent == math.ceil(expected * ((1.959964 + 1.281552) / (1.959964 + 0.841621)) ** 2)
+
+
+def test_the_items_needed_are_no_more_than_those_without_pseudo_items() -> None:
+    score = np.zeros((100, 2))
+    score[:5, 0] = 3
+    score[5:] = np.linspace(0, 100, 95)[:, None]
+    expected = 20 * 13.05  # 10 or more of these differ in 0.8 of samples, if one in 20 does
+    assert stats.binom.sf(9, math.ceil(expected), 0.05) == pytest.approx(0.8, abs=0.05)
+    pair = pair_of(score, margin=0.5, require="equivalent")
+    assert pair.needed == pytest.approx(expected, abs=1)
+    assert pair_of(counts(39, 0, 1)).needed == 6
+
+
+def test_only_intervals_of_scores_from_zero_to_one_end_at_one() -> None:
+    score = counts(39, 0, 1)
+    assert ends(pair_of(score))[1] == 1
+    assert ends(pair_of(score + 5))[1] == pytest.approx(1.035, abs=0.001)
 
 
 @pytest.mark.parametrize(

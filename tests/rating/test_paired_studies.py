@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,15 +47,13 @@ def with_gaps(rng: np.random.Generator, n: int) -> Floats:
     return score
 
 
-def compared(
-    score: Floats, cluster: Ints | None = None, margin: float | None = None
-) -> Comparison:
+def compared(score: Floats, cluster: Ints | None = None, **options: Any) -> Comparison:
     """Compare scores of shape (n_items, n_models, repeats)."""
     n, k, _ = score.shape
     item, model, _ = (part.ravel() for part in np.indices(score.shape))
     names = tuple("abcdef"[:k]), tuple(map(str, range(n)))
     data = ScoredItems.of(*names, (item, model, score.ravel()), cluster)
-    return compare(data, CompareOptions(margin=margin))
+    return compare(data, CompareOptions(**options))
 
 
 DESIGNS: dict[str, Callable[[np.random.Generator], Comparison]] = {
@@ -141,4 +140,11 @@ def test_as_many_items_as_planned_show_the_difference_four_times_out_of_five(
     shown = [compared(binary(rng, needed)).pairs[0].answer == "better" for _ in range(RUNS)]
     power = float(np.mean(shown))
     record_property("Power of the items planned", {"items": needed, "power": round(power, 4)})
+    assert power == pytest.approx(0.8, abs=0.01 + 3 * monte_carlo_error(0.8, RUNS))
+    ask: dict[str, Any] = {"margin": LEAD, "require": "equivalent"}
+    needed = compared(binary(rng, 20_000, 0), **ask).pairs[0].needed
+    assert needed is not None
+    shown = [compared(binary(rng, needed, 0), **ask).passes is True for _ in range(RUNS)]
+    power = float(np.mean(shown))
+    record_property("Power of equivalence", {"items": needed, "power": round(power, 4)})
     assert power == pytest.approx(0.8, abs=0.01 + 3 * monte_carlo_error(0.8, RUNS))

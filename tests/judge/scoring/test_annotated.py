@@ -343,7 +343,7 @@ def test_judges_are_scored_apart(tmp_path: Path) -> None:
         ({"preference": "good"}, r"Row 1 .* has preference 'good': give a number"),
         ({"model": " "}, r"Row 1 .* has model ' ': give a name"),
         ({"is_switched": "maybe"}, r"has is_switched 'maybe': give true or false"),
-        ({"idx": None}, r"Row 1 .* has idx None: give a name"),
+        ({"idx": None}, r"Row 1 .* has no idx: give a name"),
     ],
 )
 def test_a_value_that_cannot_be_read_is_quoted_with_its_row(
@@ -447,7 +447,7 @@ def test_a_judge_is_scored_in_both_orders_against_labels(tmp_path: Path) -> None
     ("column", "value", "words"),
     [
         ("w_ab", "3", "Row 1 of .* has w_ab '3': give 1, 2, tie, or None where it was not read"),
-        ("label", None, "Row 1 of .* has label None: give 1 or 2"),
+        ("label", None, "Row 1 of .* has no label: give 1 or 2"),
     ],
 )
 def test_a_verdict_on_labels_that_is_none_is_quoted(

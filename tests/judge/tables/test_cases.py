@@ -279,7 +279,7 @@ def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
         (PAIR | {"prompt": []}, "Row 1 .* ends with the user"),
         (PAIR | {"prompt": [{"role": "user"}]}, "Row 1 .* ends with the user"),
         (PAIR | {"prompt": [{"role": "boss", "content": "Go."}]}, "Row 1 .* has prompt"),
-        (PAIR | {"battle_id": None}, "Row 1 .* has battle_id None"),
+        (PAIR | {"battle_id": None}, "Row 1 .* has no battle_id"),
     ],
 )
 def test_what_is_no_case_is_quoted(tmp_path: Path, row: dict[str, Any], message: str) -> None:

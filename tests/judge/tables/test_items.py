@@ -165,7 +165,7 @@ def test_answers_are_read_as_their_makers_write_them(
         ({"prompt": "p", "text": "A"}, "holds no answers.*'text'"),
         ({"prompt": "p", "response": 3}, "Row 1 .*response 3"),
         ({"question_id": 1, "model_id": "m", "choices": []}, r"Row 1 .*choices \[\]"),
-        ({"instruction": "p", "output": "A", "generator": None}, "Row 1 .*generator None"),
+        ({"instruction": "p", "output": "A", "generator": None}, "Row 1 .*no generator"),
     ],
 )
 def test_what_is_no_answer_is_quoted(row: Row, message: str, tmp_path: Path) -> None:

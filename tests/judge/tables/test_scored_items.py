@@ -1,6 +1,7 @@
 """Scores of items as Inspect, lm-eval, every_eval_ever and judges write them, and tables."""
 
 import json
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,6 @@ from judge import compare
 from judge.tables.scored_items import read_scored_items
 from rating.errors import DataError
 from rating.paired import ScoredItems
-from rating.tables.peers import noticing
 
 Row = Mapping[str, Any]
 RIGHT = {"new": [1, 1, 0, 1], "old": [1, 0, 0, 1]}
@@ -116,11 +116,9 @@ def test_a_folder_of_lm_eval_holds_results_beside_the_samples(tmp_path: Path) ->
     for name, right in RIGHT.items():
         results = lm_eval(tmp_path, name, right).with_name("results_2026-11-25T12-00-00.json")
         results.write_text(json.dumps({"results": {"sums": {"exact_match,none": 0.75}}}))
-    words: list[str] = []
-    with noticing(words.append):
-        data = read_scored_items([tmp_path / "new", tmp_path / "old"])
+    data = read_scored_items([tmp_path / "new", tmp_path / "old"])
     assert table(data) == RIGHT
-    assert any("1 of 2 files are of samples" in text for text in words)
+    assert "1 of 2 files are of samples, and read." in data.warnings[0]
 
 
 def test_items_of_other_texts_under_one_number_are_said(tmp_path: Path) -> None:
@@ -146,6 +144,42 @@ def test_several_metrics_and_filters_are_to_be_chosen(tmp_path: Path) -> None:
         read_scored_items(paths[:1])
     data = read_scored_items(paths[:1], where="filter = 'flexible-extract'")
     assert data.mean[:, 0].tolist() == [1.0] * 4
+    assert data.warnings[0].endswith("rows excluded: 4 by where.")
+
+
+def test_the_proposed_choice_of_a_filter_reads_tasks_without_filters_as_well(
+    tmp_path: Path,
+) -> None:
+    for name in RIGHT:
+        lm_eval(tmp_path / name, "x", [1, 0], "arc")
+        path = lm_eval(tmp_path / name, "x", [1, 0], "gsm8k", filter="strict-match")
+        path.write_text(
+            path.read_text() + path.read_text().replace("strict-match", "flexible-extract")
+        )
+    folders = [tmp_path / name for name in RIGHT]
+    with pytest.raises(DataError, match="choose one") as caught:
+        read_scored_items(folders)
+    proposed = re.search(r'--where "(.+)"', str(caught.value))
+    assert proposed is not None
+    assert proposed[1] == "filter in ('none','strict-match')"
+    data = read_scored_items(folders, where=proposed[1])
+    assert data.items == ("arc: 0", "arc: 1", "gsm8k: 0", "gsm8k: 1")
+
+
+def test_tables_of_several_tasks_are_told_apart_by_a_column_task(tmp_path: Path) -> None:
+    for name, right in RIGHT.items():
+        for task in ("sums", "words"):
+            rows = [{"Item": n, "Score": one} for n, one in enumerate(right)]
+            lines(tmp_path / name / f"{task}.jsonl", rows)
+    folders = [tmp_path / name for name in RIGHT]
+    with pytest.raises(DataError, match=r"'0' of 'new' twice.*or add a column task\."):
+        read_scored_items(folders)
+    for path in tmp_path.glob("*/*.jsonl"):
+        rows = [json.loads(line) | {"task": path.stem} for line in path.read_text().splitlines()]
+        lines(path, rows)
+    data = read_scored_items(folders)
+    assert data.items[::4] == ("sums: 0", "words: 0")
+    assert table(data) == {name: right * 2 for name, right in RIGHT.items()}
 
 
 def test_samples_of_every_eval_ever_are_read(tmp_path: Path) -> None:
@@ -230,11 +264,9 @@ def test_rows_without_a_repeat_are_repeats_and_the_same_repeat_twice_is_refused(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text("item,score\nq1,1\nq1,0\nq2,1\n")
-    words: list[str] = []
-    with noticing(words.append):
-        data = read_scored_items([path])
+    data = read_scored_items([path])
     assert data.mean[:, 0].tolist() == [0.5, 1.0]
-    assert any("1 of 3 rows score an item and model again" in text for text in words)
+    assert "1 of 3 rows score an item and model again" in data.warnings[0]
     path.write_text("item,score,repeat\nq1,1,1\nq1,0,1\n")
     with pytest.raises(DataError, match=r"Row 2 .*repeat.*row 1 has it"):
         read_scored_items([path])
@@ -246,6 +278,7 @@ def test_two_runs_of_one_model_are_named_by_their_files(tmp_path: Path) -> None:
         lines(tmp_path / f"{name}.jsonl", rows)
     data = read_scored_items([tmp_path / "new.jsonl", tmp_path / "old.jsonl"])
     assert table(data) == {f"lab/x ({name})": right for name, right in RIGHT.items()}
+    assert data.warnings == ("Several sources score 'lab/x': each is a run.",)
 
 
 def test_two_runs_of_one_model_over_several_tasks_are_two_folders(tmp_path: Path) -> None:
@@ -320,7 +353,7 @@ def test_a_metric_is_chosen_for_each_task_of_a_run(tmp_path: Path) -> None:
     columns = [("score", "acc_norm"), ("score", "exact_match")]
     data = read_scored_items(folders, columns=columns)
     assert (data.metric, data.mean[:, 0].tolist()) == ("exact_match, acc_norm", [1, 0, 0.5, 0.5])
-    copies, mixed = data.warnings
+    copies, _, mixed = data.warnings
     assert copies.endswith(", and 1 more.")
     assert mixed == "Means are over items of 2 metrics: exact_match, acc_norm."
 
@@ -332,7 +365,9 @@ def test_marks_that_are_no_numbers_and_failed_samples_are_said(
     other = log(tmp_path / "old.eval", "old", ["C", "I"] * 4)
     path = tmp_path / f"new.{ending}"
     log(path, "new", ["C", "yes", "A", "I"])
-    with pytest.raises(DataError, match=r"Row 3 .*new.* has score 'A': .*C, P, I and N; --column"):
+    with pytest.raises(
+        DataError, match=r"Row 3 .*new.* has score 'A': .*C, P, I and N of Inspect; "
+    ):
         compare(path, other)
     log(path, "new", [None] * 8)
     with pytest.raises(
@@ -340,14 +375,18 @@ def test_marks_that_are_no_numbers_and_failed_samples_are_said(
     ):
         compare(path, other)
     log(path, "new", [None, None, *["C", "0.5"] * 3])
-    words: list[str] = []
-    with noticing(words.append):
-        models = compare(path, other).models
-    assert [(one.n, one.missing, one.compared, one.mean) for one in models] == [
+    result = compare(path, other)
+    assert [(one.n, one.missing, one.compared, one.mean) for one in result.models] == [
         (3, 1, 3, 0.75),
         (4, 0, 3, 0.5),
     ]
-    assert any("2 of 8 samples failed" in text for text in words)
+    assert "2 of 8 samples failed" in result.to_dict()["warnings"][0]
+    log(tmp_path / "old.eval", "old", [None, None, *["C", "I"] * 3])
+    result = compare(path, other)
+    assert (result.items, result.pairs[0].n, [one.missing for one in result.models]) == (
+        *(4, 3),
+        [1, 1],
+    )
 
 
 @pytest.mark.parametrize(
@@ -377,7 +416,7 @@ def test_a_file_that_is_given_twice_is_refused_and_a_copy_is_said(tmp_path: Path
         compare(path, link)
     link.unlink()
     link.write_bytes(path.read_bytes())
-    (text,) = compare(path, link).warnings
+    text = compare(path, link).warnings[0]
     assert text == f"Files have the same content: {str(path)!r} and {str(link)!r}."
 
 
@@ -385,6 +424,8 @@ def test_a_file_that_is_given_twice_is_refused_and_a_copy_is_said(tmp_path: Path
     ("text", "words"),
     [
         ("item,score\nq1,good\n", r"Row 1 .*score 'good'.*a number, or nothing"),
+        ("item,score\nq1,NA\n", r"'NA'.* Leave a missing score empty, or write nan; write 85%"),
+        ("item,score\n,1\n", r"Row 1 of .*a\.csv' has no item: give a name"),
         ("item,score\nq1,inf\n", r"score 'inf'.*at most 1e\+50"),
         ("item,points\nq1,x\n", "no column 'score'"),
         ("question,score\nq1,1\n", "no column 'item'"),
