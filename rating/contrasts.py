@@ -49,7 +49,7 @@ from rating.leave_out import Known, jackknife_variance, quantile, quantiles, two
 from rating.likelihood import Evaluation, Objective, identified_inverse, one_thread
 from rating.options import RateOptions
 from rating.resampling import bootstrap
-from rating.sentences import Sentence
+from rating.sentences import Sentence, counted
 from rating.typing import Bools, Floats, Ints
 
 WELL_FOUNDED = 15
@@ -1034,11 +1034,15 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
         nouns = {"voter": Sentence("voters"), "prompt": Sentence("prompts")}
         kinds = [nouns[kind.cluster] for kind in inference.shared]
         either = Sentence("%(a)s or %(b)s", a=kinds[0], b=kinds[-1])
-        yield Sentence(
-            "%(names)s have fewer than %(n)s effective %(kinds)s: their intervals use the "
+        yield counted(
+            "%(names)s has fewer than %(fewest)s effective %(kinds)s: its intervals use the "
             "pooled between-voter variance of the other models, and the mean rating is that of "
             "the others.",
-            n=WELL_FOUNDED,
+            "%(names)s have fewer than %(fewest)s effective %(kinds)s: their intervals use the "
+            "pooled between-voter variance of the other models, and the mean rating is that of "
+            "the others.",
+            len(newcomers),
+            fewest=WELL_FOUNDED,
             kinds=either if len(kinds) == 2 else kinds[0],
             names=named(newcomers),
         )

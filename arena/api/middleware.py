@@ -134,6 +134,10 @@ def install(
         assert isinstance(error, HTTPException)
         path, accepts = request.url.path, request.headers.get("accept", "")
         is_page = "text/html" in accepts and not path.startswith(("/api/", "/health/"))
+        is_act = path.startswith("/admin/") and request.method in SAFE
+        if is_page and is_act and error.status_code == 405:
+            panel = path.rpartition("/")[0]
+            return RedirectResponse(panel if panel != "/admin" else "/admin/voters", 303)
         if is_page and error.status_code in (404, 405):
             return await run_in_threadpool(missing, request)
         if is_page and isinstance(error, NotLetInError):

@@ -1,7 +1,6 @@
 """The admin area: what it shows, and what administrators do there."""
 
 import json
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
@@ -236,7 +235,9 @@ def _add_votes(router: APIRouter, parts: Parts) -> None:
     """Add what is about voters, battles, and whether their votes count."""
     store, check, policy = parts.store, VoterCheck(parts.store, parts.now), DEFAULT.name
 
-    def shown(request: Request, panel: str, problem: Sentence | None = None) -> Response:
+    def shown(
+        request: Request, panel: str, problem: Sentence | None = None, typed: Any = None
+    ) -> Response:
         values: dict[str, Any]
         if panel == "battles":
             values = {"flagged": store.read(voting.flagged, policy, MOST_SHOWN)}
@@ -257,7 +258,7 @@ def _add_votes(router: APIRouter, parts: Parts) -> None:
                 "examining": examining,
                 "failed": check.problem,
             }
-        return _panel(parts, request, panel, problem, done=_done(request), **values)
+        return _panel(parts, request, panel, problem, done=_done(request), typed=typed, **values)
 
     for name in ("voters", "battles"):
 
@@ -265,38 +266,34 @@ def _add_votes(router: APIRouter, parts: Parts) -> None:
         def view(request: Request, panel: str = name) -> Response:
             return shown(request, panel)
 
-    def by_hand(
-        request: Request,
-        act: Literal["exclude", "readmit"],
-        targets: Sequence[str],
-        reason: str,
-        panel: str,
+    def decided(
+        request: Request, panel: str, what: str, decide: Callable[[str], int], typed: Any = None
     ) -> Response:
-        def decide(by: str) -> int:
-            meant = [*dict.fromkeys(target.strip() for target in targets)]
-            return integrity.decide(store, act, meant, reason, by, parts.now())[1]
-
-        return decided(request, panel, "out" if act == "exclude" else "in", decide)
-
-    def decided(request: Request, panel: str, what: str, decide: Callable[[str], int]) -> Response:
         try:
             n = decide(request.state.person.id)
         except RoomError as error:
-            return shown(request, panel, error.args[0])
+            return shown(request, panel, error.args[0], typed)
         to = "battles" if panel == "battles" else "voters"
         return RedirectResponse(f"/admin/{to}?{what}={n}", 303, PRIVATE)
 
     @router.post("/exclude")
-    def exclude(
-        request: Request, target: Fields = (), reason: Field = "", panel: Field = "voters"
-    ) -> Response:
-        return by_hand(request, "exclude", target, reason, panel)
-
     @router.post("/readmit")
-    def readmit(
-        request: Request, target: Fields = (), reason: Field = "", panel: Field = "voters"
+    def by_hand(
+        request: Request,
+        target: Fields = (),
+        reason: Field = "",
+        panel: Field = "voters",
+        form: Field = "",
     ) -> Response:
-        return by_hand(request, "readmit", target, reason, panel)
+        out = request.url.path.endswith("/exclude")
+        typed = {"form": form, "targets": target, "reason": reason}
+
+        def decide(by: str) -> int:
+            meant = [*dict.fromkeys(one.strip() for one in target)]
+            act: Literal["exclude", "readmit"] = "exclude" if out else "readmit"
+            return integrity.decide(store, act, meant, reason, by, parts.now())[1]
+
+        return decided(request, panel, "out" if out else "in", decide, typed)
 
     @router.post("/voters/examine")
     def examine() -> Response:
@@ -425,6 +422,7 @@ def _add_people(router: APIRouter, parts: Parts) -> None:
             longest_name=LONGEST_NAME,
             link=link,
             to=to,
+            once=new_token(),
         )
 
     @router.api_route("/people", methods=READ)
@@ -467,15 +465,20 @@ def _add_people(router: APIRouter, parts: Parts) -> None:
         return RedirectResponse("/admin/people", 303, PRIVATE)
 
     @router.post("/people/invite")
-    def invite(request: Request, name: Field = "", role: Field = "") -> Response:
+    def invite(request: Request, name: Field = "", role: Field = "", once: Field = "") -> Response:
         to = storable(name.strip())
         if not 0 < len(to) <= LONGEST_NAME or role not in list(Role):
             return shown(
                 request, Sentence("Give a name of up to %(n)s characters.", n=LONGEST_NAME)
             )
-        token, now, new = new_token(), parts.now(), Invitation(Role(role), to, 1)
-        by = request.state.person.id
-        store.write(people.invite, new, token_hash(token), now + INVITED_FOR, now, by)
+        now, new, by = parts.now(), Invitation(Role(role), to, 1), request.state.person.id
+        # The same form sent again, by a reload, makes the same link and so no second invitation.
+        form = once if len(once) >= len(new_token()) else new_token()
+        token = token_hash(f"{form} {role} {to}")
+        try:
+            store.write(people.invite, new, token_hash(token), now + INVITED_FOR, now, by)
+        except UnknownPersonError:
+            return shown(request, NOBODY)
         return shown(request, link=f"{origin_of_page(request)}/join/{token}", to=to)
 
 
@@ -542,7 +545,7 @@ def _add_models(router: APIRouter, parts: Parts) -> None:
         try:
             number = float(weight)
         except ValueError:
-            number = math.nan
+            return shown(request, Sentence(roster_rows.NO_WEIGHT, weight=repr(weight[:40])))
         return changed(request, model, weight=number)
 
     @router.post("/models/release")

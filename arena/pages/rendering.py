@@ -298,6 +298,8 @@ class Visit:
         Who asks, if the arena knows them.
     studies : bool
         Whether there is a study, which the head then leads to.
+    sent : bool
+        Whether the page is shown once, as the result of a form: the head leaves it to no reload.
     """
 
     language: Language = Language.EN
@@ -305,6 +307,7 @@ class Visit:
     votes: int = 0
     person: Person | None = None
     studies: bool = False
+    sent: bool = False
 
     @property
     def runs_it(self) -> bool:
@@ -335,6 +338,7 @@ def visit_to(request: Request, store: Store | None = None) -> Visit:
         votes,
         getattr(request.state, "person", None),
         any_study,
+        request.method == "POST",
     )
 
 

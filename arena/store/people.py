@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, func, or_
 from sqlalchemy import select as sa_select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select, update
 
 from arena.domain.people import INVITES, Entrance, Invitation, Pending, Person, Role
@@ -74,7 +75,18 @@ def invite(
     now: datetime,
     by: str,
 ) -> None:
-    """Write down a link that lets people in until it expires."""
+    """Write down a link that lets people in until it expires; one that is there stays as it is.
+
+    Raises
+    ------
+    UnknownPersonError
+        If the link was written down before, and lets nobody in any more.
+    """
+    known = select(InvitationRow.id).where(InvitationRow.token_hash == token_hash)
+    if session.exec(known).first() is not None:
+        if _open_invitation(session, token_hash, now) is None:
+            raise UnknownPersonError(invitation.name)
+        return
     session.add(
         InvitationRow(
             **asdict(invitation), token_hash=token_hash, used=0, expires=expires, created=now
@@ -254,14 +266,17 @@ def acts(
     -------
     acts : tuple of row
         With ``by``, the id of a person, or ``terminal``; ``name``, that person's, None for the
-        terminal; ``act``, ``subject``, ``detail``, what the act consists in, and ``created``.
+        terminal; ``act``, ``subject``, ``person``, the name of the user who is the subject;
+        ``detail``, what the act consists in, and ``created``.
     older_than : int or None
         Place before which the next page begins; None if there are no older ones.
     """
+    person = aliased(PersonRow)
     columns = map(col, (ActRow.act, ActRow.subject, ActRow.detail, ActRow.created, ActRow.id))
     query: Any = (
-        sa_select(col(ActRow.by), col(PersonRow.name), *columns)
+        sa_select(col(ActRow.by), col(PersonRow.name), col(person.name).label("person"), *columns)
         .join(PersonRow, col(PersonRow.voter_id) == col(ActRow.by), isouter=True)
+        .join(person, col(person.voter_id) == col(ActRow.subject), isouter=True)
         .order_by(col(ActRow.id).desc())
         .limit(most + 1)
     )

@@ -45,6 +45,8 @@ from arena.store.tables import (
 )
 from rating.sentences import Sentence
 
+NO_WEIGHT = Sentence("A weight is a number from 0 to 1,000,000, not %(weight)s.")
+
 _MODEL = TypeAdapter(Model)
 MOST_NAMED = 20
 """Ids in the sentence about one that is not in the roster."""
@@ -463,10 +465,7 @@ def _known(entry: object) -> dict[str, Any]:
 
 def _checked(weight: float) -> float:
     if not 0 <= weight <= MOST_WEIGHT:
-        msg = Sentence(
-            "A weight is a number from 0 to 1,000,000, not %(weight)s.", weight=f"{weight:g}"
-        )
-        raise RoomError(msg)
+        raise RoomError(Sentence(NO_WEIGHT, weight=f"{weight:g}"))
     return weight
 
 

@@ -189,7 +189,7 @@ def test_a_model_that_one_voter_alone_rated_is_none_of_the_average(
     new = [("new", "m0", "model_a", "fan")] * 40 + [("new", "m1", "model_b", "fan")] * 20
     report = board([*random_votes(rng, n=4000, n_voters=60), *new])
     row = report.ratings[0]
-    assert "new have fewer than 15 effective voters" in warnings_of(report)
+    assert "new has fewer than 15 effective voters: its intervals" in warnings_of(report)
     assert (row.model, row.rank, row.rank_low, row.rank_high) == ("new", 1, None, None)
     assert row.effective_voters == pytest.approx(1.0, abs=0.1)
     assert np.mean([other.rating for other in report.ratings[1:]]) == pytest.approx(1000)

@@ -246,6 +246,9 @@ def test_a_name_that_two_users_have_is_not_guessed(served: Served) -> None:
         form = {"target": "Ada Lovelace", "reason": "a test"}
         words = text_of(admin.post("/admin/exclude", data=form).text)
         assert "2 users have the name 'Ada Lovelace': take the id of one, such as" in words
+        page = admin.post("/admin/exclude", data=form | {"form": "named"}).text
+        assert page.count('value="a test"') == 1, "what was typed stays, in its form"
+        assert 'name="target" value="Ada Lovelace"' in page
 
 
 def test_people_are_invited_and_changed_on_their_page(served: Served) -> None:
@@ -275,7 +278,52 @@ def test_people_are_invited_and_changed_on_their_page(served: Served) -> None:
             assert badge in text_of(admin.get("/admin/people").text)
         form = {"person": person.id, "act": "role", "role": "admin"}
         assert admin.post("/admin/people/change", data=form).status_code == 303
-        assert text_of(admin.get("/admin/log").text).count("changed a person") == 3
+        acts = text_of(admin.get("/admin/log").text)
+        assert acts.count("changed a person Bob <b>") == 3
+        assert "blocked: no → yes" in acts
+        assert "role: researcher → admin" in acts
+        assert person.id not in acts
+
+
+def test_an_invitation_is_made_once_however_often_its_form_is_sent(served: Served) -> None:
+    with as_admin(served) as admin, served.visitor() as bob:
+        once = re.search(r'name="once" value="([^"]+)"', admin.get("/admin/people").text)
+        assert once
+        form = {"name": "Bob", "role": "voter", "once": once[1]}
+        pages = [admin.post("/admin/people/invite", data=form).text for _ in range(2)]
+        first, second = (re.search(r"<code>http://[^<]+(/join/[^<]+)</code>", x) for x in pages)
+        assert first
+        assert second
+        assert first[1] == second[1]
+        assert text_of(pages[1]).count("Bob voter invited") == 1
+        assert "/language/de" not in pages[1], "another language would lose the link"
+        assert "/language/de" in admin.get("/admin/people").text
+        admin.post("/admin/people/invite", data=form | {"name": "Eve"})
+        assert "Eve voter invited" in text_of(admin.get("/admin/people").text)
+        assert bob.post(first[1]).status_code == 303
+        used = admin.post("/admin/people/invite", data=form)
+        assert "there is no such user or pending invitation any more" in text_of(used.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "panel"),
+    [
+        ("people/invite", "people"),
+        ("models/add", "models"),
+        ("models/test", "models"),
+        ("exclude", "voters"),
+        ("models/place", "models"),
+    ],
+)
+def test_the_address_of_a_form_leads_to_its_panel(quiet: Served, path: str, panel: str) -> None:
+    with as_admin(quiet) as admin:
+        answer = admin.get(f"/admin/{path}", headers={"accept": "text/html"})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/admin/{panel}")
+
+
+def test_a_weight_that_is_no_number_is_quoted(quiet: Served) -> None:
+    form = {"model": "x", "weight": "abc"}
+    refused(quiet, "/admin/models/weigh", form, "from 0 to 1,000,000, not 'abc'.")
 
 
 def test_an_invitation_that_is_revoked_lets_nobody_in(served: Served, command: Command) -> None:

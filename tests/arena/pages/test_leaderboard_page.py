@@ -409,6 +409,7 @@ def test_a_view_shows_the_ratings_with_style_held_equal(make_board: MakeBoard) -
     assert "2,000 of 2,184 votes are used: the newest whose answers are still stored." in page
     assert page.index("chalk-3b 816") < page.index("quartz-8b 990")
     assert "quartz-8b 990 ± 20" in page
+    assert "n = 2,000 votes" in page[page.index("twice as many characters") :]
     assert "twice as many characters +31 +12 to +51" in page
     german = text(board_page(board, "adjusted", language=Language.DE))
     assert "doppelt so vielen Zeichen +31 +12 bis +51" in german
