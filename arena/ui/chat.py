@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from arena.api.middleware import NOT_SAVED, POLICY, BodyLimit, Entrance, SecurityHeaders
 from arena.domain.battle import AnswerStatus, BattleState, Remarks, Side, Snapshot
 from arena.domain.vote import Choice, Voter
-from arena.errors import CHOICE_WORDS, PlayError, StoreError, UnknownBattleError
+from arena.errors import CHOICE_WORDS, NotReadyError, PlayError, StoreError, UnknownBattleError
 from arena.guard.access import Access, RequestFacts
 from arena.parts import Parts
 from arena.ui.battle_page import CHIPS, INVITATION, LABELS
@@ -49,13 +49,16 @@ WELCOME = (
     "# Which answer is better?\nTwo anonymous models answer. You vote, then see who they were."
 )
 READABLE = " Once you have voted, everyone here can read the battle."
+_LINKS = "\n\n[Leaderboard](/leaderboard) · [My battles](/votes) · [Method](/method)"
 CSS = """
-.gradio-container { max-width: 1240px !important; margin: 0 auto !important; }
+.gradio-container { width: 100% !important; max-width: 1240px !important; }
+.gradio-container { margin: 0 auto !important; }
 #answers > .block { min-width: min(20rem, 100%) !important; flex: 1 1 20rem !important; }
 #answers > .block { height: max(14rem, 50dvh) !important; padding-top: 1.8rem; }
 #answers label[data-testid="block-label"] { margin-top: -1.8rem; }
-#answers .bubble-wrap { contain: content; }
-#answers button[aria-label="Clear"], #answers .prose :is(form, input, select, textarea),
+#answers > .block, #answers .message-content { contain: content; }
+#answers .message-content { overflow-x: auto; }
+#answers .top-panel, #answers .prose :is(form, input, select, textarea),
 #answers .prose :is(img, video, audio, iframe) { display: none; }
 #votes, #actions { display: grid; grid-template-columns: repeat(4, 1fr); }
 #note { min-height: 1.5rem; }
@@ -64,6 +67,12 @@ CSS = """
   #votes, #actions { grid-template-columns: 1fr 1fr; }
 }
 """
+_ENGLISH = """<script>{
+const page = document.documentElement, mark = () => page.lang === "en" || (page.lang = "en");
+new MutationObserver(mark).observe(page, { attributeFilter: ["lang"] });
+mark();
+}</script>"""
+"""Gradio marks the page with the browser's language; all texts here are English."""
 
 LATEX: list[dict[str, str | bool]] = [
     {"left": "$$", "right": "$$", "display": True},
@@ -159,6 +168,7 @@ class Chat(gr.Blocks):
                 font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
             ),
             "css": CSS,
+            "head": _ENGLISH,
             "footer_links": [],
             "run_history": False,
             "ssr_mode": False,
@@ -166,7 +176,7 @@ class Chat(gr.Blocks):
             "show_error": False,
             "app_kwargs": {"middleware": alone, "lifespan": lifespan} if lifespan else {},
         }
-        self._lay_out()
+        self._lay_out(_LINKS * (lifespan is None))
         self.queue(default_concurrency_limit=None)
         self._queue.sleep_when_free = 0.02  # its own 1 ms takes a twentieth of a core at rest
         self._queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # each time it reads all that happened
@@ -200,7 +210,7 @@ class Chat(gr.Blocks):
             self.sessions[session] = known, known or stranger
         return known or self.sessions[session][1]
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, links: str) -> None:
         battles, settings = self.parts.battles, self.parts.settings
         prompts = battles.prompts or self.parts.examples
 
@@ -208,7 +218,7 @@ class Chat(gr.Blocks):
             return gr.Button(str(LABELS[name]), interactive=False, elem_id=name)
 
         with self:
-            gr.Markdown(WELCOME + READABLE * settings.show_battles)
+            gr.Markdown(WELCOME + READABLE * settings.show_battles + links)
             with gr.Row(elem_id="answers", visible=False) as panes:
                 self.panes = {
                     side: gr.Chatbot(
@@ -229,7 +239,6 @@ class Chat(gr.Blocks):
                 show_label=False,
                 placeholder=str(INVITATION),
                 max_lines=8,
-                max_length=settings.max_prompt_chars,
                 submit_btn=True,
                 autofocus=True,
                 elem_id="prompt",
@@ -290,10 +299,12 @@ class Chat(gr.Blocks):
         battles, due, is_running = self.parts.battles, monotonic(), True
         voter = self._voter(request)
         if not battle_id or (voter.id, battle_id) in self.followed:
+            yield gr.skip()  # Gradio empties the outputs of a generator without a yield
             return
         self.followed.add((voter.id, battle_id))
         with suppress(PlayError, StoreError):  # `_settle` notes it
             try:
+                yield gr.skip()
                 async with aclosing(battles.watch(battle_id, voter)) as looks:
                     with battles.reading(voter):
                         async for battle in looks:
@@ -329,7 +340,11 @@ class Chat(gr.Blocks):
     async def _ask(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
         battles = self.parts.battles
         if battle_id:
-            return await battles.reply(battle_id, voter, prompt)
+            try:
+                return await battles.reply(battle_id, voter, prompt)
+            except NotReadyError:  # the vote may be on its way to the page
+                if (await battles.look(battle_id, voter)).receipt is None:
+                    raise
         return await battles.open(voter, prompt)
 
     async def _vote(self, choice: Choice, battle_id: str, voter: Voter, _prompt: str) -> Snapshot:

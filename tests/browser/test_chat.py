@@ -26,6 +26,19 @@ from tests.sqlite import new_sqlite
 pytestmark = pytest.mark.browser
 
 QUICK = Behaviour(text="All is **well**. " * 12)
+WIDE = f"""{QUICK.text}\n\n{"|column" * 30}|\n{"|---" * 30}|\n{"|value" * 30}|
+
+```python
+{"x = 1 + " * 100}1
+```
+
+{"w" * 600}
+"""
+COVERED = """(names) => names.filter((name) => {
+  const box = document.querySelector(name).getBoundingClientRect();
+  const seen = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return !seen?.closest(name);
+})"""
 SLOW = Behaviour(text="A sentence that goes on for a while. " * 100, chunk_size=12, delay_s=0.05)
 HOSTILE = """Look.
 
@@ -33,7 +46,7 @@ HOSTILE = """Look.
 
 <style>@import url(OUTSIDE/3.css); #votes { display: none }</style>
 <script>document.title = "taken"</script>
-<div style="position: fixed; inset: 0; z-index: 999999; background: url(OUTSIDE/4.png)">
+<div style="position: fixed; inset: 0; z-index: 999999; background: white url(OUTSIDE/4.png)">
 <form action="OUTSIDE/5"><button>A is better</button></form></div>
 <svg onload="document.title='taken'"></svg><iframe src="OUTSIDE/6"></iframe>
 <a href="javascript:document.title='taken'">A link</a>
@@ -195,6 +208,8 @@ def test_a_hostile_answer_runs_nothing_loads_nothing_and_covers_nothing(
             expect(page.locator("#vote-tie")).to_be_enabled(timeout=30_000)
             expect(page.locator("#answer-a")).to_contain_text("The end of it.")
             page.wait_for_timeout(1000)
+            seen = ["h1", "#answer-a", "#answer-b"]
+            assert page.evaluate(COVERED, seen) == []
             assert page.title() == "Arena"
             for fake in page.locator("#answers").get_by_text("A is better").all():
                 expect(fake).to_be_hidden()
@@ -204,11 +219,33 @@ def test_a_hostile_answer_runs_nothing_loads_nothing_and_covers_nothing(
             outside.accept()
 
 
-def test_it_fits_a_phone(chromium: Browser, launched: str) -> None:
-    with page_at(chromium, launched, viewport={"width": 390, "height": 844}) as (page, _):
+def test_it_fits_a_german_phone_whatever_is_answered_and_no_button_deletes_an_answer(
+    chromium: Browser, launched: str, server: FaultyServer
+) -> None:
+    server.behaviours.update(dict.fromkeys(server.behaviours, Behaviour(text=WIDE)))
+    phone: Any = {"viewport": {"width": 390, "height": 844}, "locale": "de-DE"}
+    with page_at(chromium, launched, **phone) as (page, _):
         play(page)
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 390
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate("document.documentElement.lang") == "en"
+        expect(page.get_by_role("link", name="Leaderboard")).to_have_count(0)
+        buttons = page.locator("#answers button:visible")
+        buttons.evaluate_all("(all) => all.forEach((one) => one.click())")
+        for side in "ab":
+            expect(page.locator(f"#answer-{side}")).to_contain_text("All is well.")
+
+
+@pytest.mark.parametrize(("prompt", "note"), [("", "Write a"), ("x" * 20_001, "up to 20,000")])
+def test_a_refused_prompt_leaves_the_answers(
+    chromium: Browser, launched: str, server: FaultyServer, prompt: str, note: str
+) -> None:
+    with page_at(chromium, launched) as (page, _):
+        play(page)
+        ask(page, prompt)
+        expect(page.locator("#note")).to_contain_text(note)
+        page.wait_for_timeout(1000)
+        for side in "ab":
+            expect(page.locator(f"#answer-{side}")).to_contain_text("All is well.", timeout=1000)
 
 
 @pytest.mark.slow
@@ -254,6 +291,7 @@ def test_it_is_served_beside_the_page(
         page_at(chromium, f"{served.url}/chat") as (page, asked),
     ):
         play(page)
-        page.goto(f"{served.url}/votes")
-        expect(page.locator("main")).to_contain_text("A was better")
+        with page.expect_popup() as opened:
+            page.get_by_role("link", name="My battles").click()
+        expect(opened.value.locator("main")).to_contain_text("A was better")
         assert [url for url in asked if not url.startswith((served.url, "data:", "blob:"))] == []

@@ -203,6 +203,9 @@ def test_a_skip_reveals_nothing_and_a_second_vote_is_refused(beside: Served) -> 
         ada.press("vote-tie")
         ada.battle = battle
         assert note(ada.press("vote-tie")).startswith("Saved. Your vote: a tie.")
+        ada.battle = battle  # a prompt that is sent before the page has the vote
+        assert note(ada.ask()) == "Both finished. You can vote."
+        assert ada.battle not in ("", battle)
 
 
 def test_a_battle_goes_on_with_further_turns_and_attempts_until_the_vote(beside: Served) -> None:
@@ -335,7 +338,9 @@ def test_limits_hold_as_on_the_page(
     with mounted(tmp_path, **settings) as served, guest(served) as ada:
         ada.ask()
         ada.press("vote-tie")
-        assert words in note(ada.ask("x" * 26))
+        shown = ada.ask("x" * 26)
+        assert words in note(shown)
+        assert {"answer-a", "answer-b"}.isdisjoint(shown)  # both answers stay
         assert ada.battle == ""
 
 
