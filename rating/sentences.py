@@ -78,7 +78,7 @@ def foremost(warnings: Iterable[str], most: int | None = MOST_WARNINGS) -> list[
 
 
 def concerning(texts: Mapping[str, Iterable[str]], *, of_all: bool) -> list[str]:
-    """Give each text once, after the first three names that it concerns.
+    """Give each text once, after the first three names that it concerns; of fewest names first.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def concerning(texts: Mapping[str, Iterable[str]], *, of_all: bool) -> list[str]
     Examples
     --------
     >>> concerning({"owl": ["Few.", "Late."], "crow": ["Few."]}, of_all=False)
-    ['Few.', 'owl: Late.']
+    ['owl: Late.', 'Few.']
     """
     names: dict[str, list[str]] = {}
     for name, own in texts.items():
@@ -98,7 +98,7 @@ def concerning(texts: Mapping[str, Iterable[str]], *, of_all: bool) -> list[str]
         text
         if len(of) == len(texts) and (not of_all or len(of) == 1)
         else f"{', '.join(of[:3])}{f' and {len(of) - 3} more' if len(of) > 3 else ''}: {text}"
-        for text, of in names.items()
+        for text, of in sorted(names.items(), key=lambda one: len(one[1]))
     ]
 
 

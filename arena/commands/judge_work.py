@@ -206,6 +206,8 @@ def prepared(
     settings = read_settings(database=chosen.database, roster=chosen.roster)
     names = _judges(settings.roster, chosen.judge) if several else (chosen.judge,)
     every = [*names, second]
+    if len(names) > 1 and "" in names:
+        raise DataError(f"--judge {chosen.judge!r} has an empty name.")
     if len(names) > 1 and (twice := [name for name in every if every.count(name) > 1]):
         raise DataError(f"{twice[0]!r} is named twice as a judge: name it once.")
     model = roster_model(settings.roster, names[0], "--judge")

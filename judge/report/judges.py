@@ -10,7 +10,7 @@ Accuracy on labels that are taken as truth.
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from itertools import combinations, compress
+from itertools import combinations, compress, groupby
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +79,11 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
     rows : list of dict
         Of `judge.tables.verdicts.COLUMNS`, by `MAJORITY` and by `WEIGHTED`.
     report : dict
-        ``cases``; ``decided`` and ``tied`` by each; ``no_quorum``; ``unanimous``, the share of
-        cases on which all judges say the same; ``n_eff``, see `_at_least`; ``accuracies`` by
-        judge, null without weights; ``orders`` of the models by each judge and together;
-        ``stable``, whether all of these are the same; ``sentences``.
+        ``cases``; ``decided`` and ``tied`` by each; ``no_quorum``; ``complete``, cases with all
+        verdicts, and ``unanimous``, the share of these on which judges say the same; ``n_eff``,
+        see `_at_least`; ``accuracies`` by judge, null without weights; ``orders`` of the models by
+        each judge and together, equal ones joined by ``=``; ``stable``, whether all of these are
+        the same without ties; ``sentences``.
     """
     final = {seat: {_key(row): row for row in rows} for seat, rows in by_seat.items()}
     given = [row for rows in final.values() for row in rows.values()]
@@ -111,10 +112,10 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
         for name in judges
     }
     every |= {name: [row for row in rows if row["judge"] == name] for name in shares}
-    orders = {
-        name: list(by_mean([row for row in of if row["winner"] is not None]))
-        for name, of in every.items()
-    }
+    orders = {}
+    for name, of in every.items():
+        means = by_mean([row for row in of if row["winner"] is not None])
+        orders[name] = [" = ".join(tied) for _, tied in groupby(means, means.__getitem__)]
     whole = there.all(axis=1)
     report = {
         "cases": len(cases),
@@ -126,13 +127,15 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
             for name in shares
         },
         "no_quorum": int((~quorum).sum()),
+        "complete": int(whole.sum()),
         "unanimous": float((votes[whole].max(axis=1) == len(judges)).mean())
         if whole.any()
         else None,
         "n_eff": _at_least(label[whole], [cases[i][1] for i in np.flatnonzero(whole)]),
         "accuracies": accuracies,
         "orders": orders,
-        "stable": len({tuple(order) for order in orders.values() if order}) == 1,
+        "stable": len({tuple(order) for order in orders.values() if order}) == 1
+        and not any(" = " in one for one in orders[MAJORITY]),
     }
     return rows, report | {"sentences": [*_sentences(report, judges)]}
 
@@ -183,10 +186,9 @@ def _row(first: Row, name: str, share: Floats | None) -> dict[str, Any]:
 def _at_least(label: Any, prompts: Sequence[Any]) -> dict[str, Any] | None:
     """Estimate the fewest independent judges that the jury equals, from its verdicts alone.
 
-    ``k / (1 + (k - 1) rho)``, rho the mean over pairs of ``|mean J_j J_k| / sqrt(mean J_j^2 mean
-    J_k^2)`` with J of 1, 0 and -1: as if all agreement were shared error, and a judge that is
-    always against another were its copy. `judge.studies.panel` estimates it with votes or labels.
-    None under `MIN_PROMPTS`.
+    ``k / (1 + (k - 1) rho)``, rho the mean over pairs of ``(1 - d) / (1 + d)``, d the share of
+    cases on which the two choose opposite sides. Where the truth is a side, exactly one of them is
+    wrong there, and no error rates give a higher correlation of errors. None under `MIN_PROMPTS`.
     """
     number = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
     k = label.shape[1]
@@ -194,13 +196,12 @@ def _at_least(label: Any, prompts: Sequence[Any]) -> dict[str, Any] | None:
         return None
     side = label.astype(np.float64) - 1
     first, second = np.array([*combinations(range(k), 2)]).T
-    each = np.hstack([side**2, side[:, first] * side[:, second]])
+    each = np.hstack([np.ones((len(side), 1)), side[:, first] * side[:, second] < 0])
     stats = sums_within(np.array([number[one] for one in prompts]), each, len(number))
 
     def n_eff(sums: Floats) -> Floats:
-        square, product = sums[:, :k], sums[:, k:]
-        rho = over(product, np.sqrt(square[:, first] * square[:, second]))
-        return equivalent(np.abs(rho).mean(axis=1), k)
+        d = over(sums[:, 1:], sums[:, :1])
+        return equivalent(((1 - d) / (1 + d)).mean(axis=1), k)
 
     one = clustered(stats, n_eff, StudyOptions().draws(), n=len(label))
     return None if one.value is None else one.to_dict()
@@ -211,7 +212,7 @@ def _sentences(report: Row, judges: Sequence[str]) -> Iterator[str]:
     yield f"{given}{plural(report['cases'], 'case')}; {report[MAJORITY]['tied']:,} are ties."
     if WEIGHTED in report:
         weights = [f"{name} {percent(right)}" for name, right in report["accuracies"].items()]
-        yield f"Weights assume independent errors; estimated accuracy: {joined(weights)}."
+        yield f"Weights and accuracies, if errors are independent: {joined(weights)}."
     else:
         yield (
             f"No weights: fewer than {FEWEST_JUDGES} judges vary their verdicts on {MIN_PROMPTS} "
@@ -223,22 +224,24 @@ def _sentences(report: Row, judges: Sequence[str]) -> Iterator[str]:
             "judges."
         )
     if report["unanimous"] is not None:
-        yield f"All judges give the same verdict on {percent(report['unanimous'])} of cases."
+        base = f"the {plural(report['complete'], 'case')} with all verdicts"
+        yield f"All judges give the same verdict on {percent(report['unanimous'])} of {base}."
     if (n_eff := report["n_eff"]) is not None:
         ends = f" ({n_eff['lower']:.1f} to {n_eff['upper']:.1f})" if n_eff["lower"] else ""
         yield (
             f"The jury equals at least {n_eff['value']:.1f}{ends} independent judges of "
-            f"{len(judges)}; arena study panel estimates this with votes or labels."
+            f"{len(judges)}, if each sometimes errs and the right answer is never a tie; "
+            "arena study panel estimates this with votes or labels."
         )
     orders = report["orders"]
     by_all = orders[MAJORITY]
-    if len(by_all) < 2:
+    if not by_all:
         return
     if report["stable"]:
         yield f"By mean score, every judge gives the same order: {', '.join(by_all)}."
         return
     yield (
-        "By mean score, judges give different orders, which may be chance (arena study judge "
+        "By mean score, judges do not agree on one order, which may be chance (arena study judge "
         f"tests pairs of models). By majority: {', '.join(by_all)}."
     )
     for name, order in orders.items():

@@ -683,8 +683,8 @@ def lead_table(against: SideBySide) -> Table:
             "Percentage points, on the items for which both have a verdict; intervals resample "
             "the same prompts and people for both. Price per point: dollars more per thousand "
             "items when changing from the worse judge to the better, if the difference is "
-            "significant (at a joint level over all pairs). Of more than six judges: the pairs "
-            "with one that leads the others by most; the JSON has all pairs."
+            "significant (jointly over all pairs; each interval is for its pair alone). Of more "
+            "than six judges: pairs with one that leads the others by most; the JSON has all."
         ),
     )
 
@@ -933,8 +933,8 @@ def _curve(name: str, calibration: Calibration, level: float) -> Figure:
 TableRow = Mapping[str, Any]
 
 
-def by_mean(rows: Sequence[TableRow]) -> tuple[str, ...]:
-    """Order models by the mean of what rows say of them, best first, then by name."""
+def by_mean(rows: Sequence[TableRow]) -> dict[str, float]:
+    """Give the mean of what rows say of each model, best first, then by name."""
     values: dict[str, list[float]] = {}
     for row in rows:
         value = _value(row)
@@ -943,7 +943,8 @@ def by_mean(rows: Sequence[TableRow]) -> tuple[str, ...]:
                 values.setdefault(row[side], []).append(own)
         else:
             values.setdefault(row["model"], []).append(value)
-    return tuple(sorted(values, key=lambda name: (-fmean(values[name]), name)))
+    means = {name: fmean(own) for name, own in values.items()}
+    return dict(sorted(means.items(), key=lambda one: (-one[1], one[0])))
 
 
 def fallback_of(
@@ -951,7 +952,7 @@ def fallback_of(
     second: str,
     handed_over: Mapping[str, int],
     rows: Iterable[TableRow],
-    order: Callable[[Sequence[TableRow]], tuple[str, ...]] = by_mean,
+    order: Callable[[Sequence[TableRow]], Iterable[str]] = by_mean,
 ) -> dict[str, Any]:
     """Tell how much of a run or a bench is a second judge's, as plain values for JSON.
 
@@ -978,7 +979,7 @@ def fallback_of(
     read = [row for row in counted.values() if not math.isnan(_value(row))]
     own = [row for row in read if not row["fallback_for"]]
     n = len(read) - len(own)
-    by_all, by_own = (order(some) if some else () for some in (read, own))
+    by_all, by_own = (tuple(order(some)) if some else () for some in (read, own))
     why = ", ".join(f"{cases:,} {name}" for name, cases in sorted(handed_over.items()))
     given = f"{n:,} of {len(read):,} verdicts are by {second!r} in place of {judge!r} ({why})."
     moves = _on_order(by_all, by_own) if n else ""

@@ -411,9 +411,9 @@ TONES: Mapping[Verdict, Tone] = {
 }
 JUDGES_NAME = "judges"
 JUDGES_OPENING = (
-    "Each judge's verdicts are compared with votes of people on the same items. The judge that "
-    "agrees with people most often comes first; a judge with a verdict of no is no substitute for "
-    "people, whatever its place."
+    "Each judge's verdicts are compared with votes of people on the same items. Judges are "
+    "ordered by agreement with ties, as a third answer; a judge with a verdict of no is no "
+    "substitute for people, whatever its place."
 )
 
 
@@ -511,9 +511,13 @@ def _leaderboard_tables(study: Study) -> Iterator[Table]:
         known = Estimate(**value) if isinstance(value, dict) else value
         return NONE if value is None else write(known)
 
-    agreed = (("agreement", percent_of), ("agreement_with_ties", percent_of), ("kappa", number_of))
+    agreed: tuple[tuple[str, Callable[..., str]], ...] = (
+        ("agreement_with_ties", percent_of),
+        ("agreement", lambda one: f"{percent_of(one)}, n = {one.n:,}"),
+        ("kappa", number_of),
+    )
     yield Table(
-        ("Agreement with people", "Ties excluded", "With ties", "Kappa", "Kendall", "Items"),
+        ("Agreement with people", "With ties", "Ties excluded", "Kappa", "Kendall", "Items"),
         (
             *(
                 (
@@ -532,11 +536,11 @@ def _leaderboard_tables(study: Study) -> Iterator[Table]:
         ),
         note=(
             f"Intervals ({100 * study.options.level:g}%) resample prompts and, if votes name "
-            "their voters, people. Agreement with a person, in percent: if both prefer a side, "
-            "and with a tie as a third answer. Kendall: rank correlation of the models' ratings "
-            "by the judge with those by people. Items: with a vote and a verdict. Two people: on "
-            "the items of the judge with the most items. Judges with other items are compared on "
-            "shared items only, under Comparison of judges."
+            "their voters, people. Agreement with a person: with ties as a third answer (judges "
+            "are in this order), and on the n pairs of which both prefer a side. Kendall: rank "
+            "correlation of ratings by the judge with those by people. Items: with a vote and a "
+            "verdict. Two people: on the items of the judge with most. Judges with other items "
+            "are compared on shared items only, under Comparison of judges."
         ),
     )
     habits: dict[str, tuple[str, Callable[..., str]]] = {
@@ -565,7 +569,7 @@ def _leaderboard_tables(study: Study) -> Iterator[Table]:
         ("Judge", *known),
         (
             *(
-                (row["judge"], row["why"] or cells[0], *cells[1:])
+                (row["judge"], row["verdict"] or row["why"], *cells[1:])
                 for row in rows
                 for cells in [[cell(row, *one) for one in known.values()]]
             ),

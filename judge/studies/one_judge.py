@@ -788,8 +788,14 @@ class Study:
     def warnings(self) -> tuple[str, ...]:
         """What to keep in mind, each once."""
         every = {judge.name: [*judge.warnings, *judge.missing()] for judge in self.judges}
-        without = [f"{judge.name}: {judge.useless}." for judge in self.useless]
-        return (*without, *concerning(every, of_all=False))
+        first = [f"{judge.name}: {judge.useless}." for judge in self.useless]
+        both = [one.name for one in self.data.judges if (one.verdicts.first == 0).any()]
+        if both and (single := [one.name for one in self.judges if one.name not in both]):
+            first.append(
+                f"Verdicts in single orders ({', '.join(single)}) and combined ones, in which "
+                f"opposite verdicts are ties ({', '.join(both)}), are not comparable."
+            )
+        return (*first, *concerning(every, of_all=False))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: of the one judge, or of several by name."""
@@ -804,23 +810,18 @@ class Study:
 
 
 def by_agreement(judges: Iterable[JudgeStudy]) -> list[JudgeStudy]:
-    """Order judges by agreement with people, ties excluded, best first; unknown ones last."""
+    """Order judges by agreement with ties, best first; without, who ties most may be first."""
     return sorted(
-        judges,
-        key=lambda one: (
-            one.agreement.judge.without_ties.value is None,
-            -(one.agreement.judge.without_ties.value or 0.0),
-            one.name,
-        ),
+        judges, key=lambda one: (-(one.agreement.judge.with_ties.value or 0.0), one.name)
     )
 
 
 def leaderboard(study: Study) -> list[dict[str, Any]]:
-    """Give plain values of each judge, by agreement with people, best first.
+    """Give plain values of each judge, by agreement with people, with ties, best first.
 
     Shares and coefficients are estimates with ``value``, ``lower``, ``upper`` and ``n``, null
-    where they are not estimated; dollars and seconds are per thousand items. Last come judges
-    without figures, with the reason (``why``).
+    where they are not estimated; dollars and seconds are per thousand items. ``why`` has the
+    reasons of the verdict. Last come judges without figures, with the reason for that.
     """
     rows = []
     for judge in by_agreement(study.judges):
@@ -853,7 +854,7 @@ def leaderboard(study: Study) -> list[dict[str, Any]]:
                 "usd_per_thousand": judge.cost,
                 "seconds_per_thousand": judge.seconds,
                 "items": judge.n_items,
-                "why": None,
+                "why": " ".join(judge.first_answer.reasons),
             }
         )
     for one in study.useless:

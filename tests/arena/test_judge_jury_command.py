@@ -2,12 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from judge.report.judges import jury
+from judge.studies.panel import equivalent
 from tests.arena.benches import judged
 from tests.arena.test_fallback_judge_command import DENIES, OUT, refuses
 from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
@@ -69,7 +73,7 @@ def test_three_judges_give_their_own_verdicts_and_two_together(
     assert (outcome["unanimous"], outcome["no_quorum"]) == (0.0, 0)
     right = outcome["accuracies"]
     assert right["wren"] == right["owl"] > 0.9 > 0.3 > right["slate"]
-    assert outcome["n_eff"]["value"] == pytest.approx(1)  # two are one, the third its inverse
+    assert outcome["n_eff"]["value"] == pytest.approx(9 / 5)  # two are one, the third its inverse
     for together in ("majority", "weighted"):
         verdicts = of(folder, together)
         assert [row["winner"] for row in verdicts] == ["model_a", "model_b"] * (N // 2)
@@ -86,6 +90,38 @@ def take_turns(folder: Path) -> None:
     for one in pairs[1::2]:
         one["response_a"], one["response_b"] = one["response_b"], one["response_a"]
     json_lines(file, pairs)
+
+
+def given(judge: str, winners: Iterable[str]) -> list[dict[str, Any]]:
+    case = {"battle_id": None, "model_a": "basalt", "model_b": "flint", "judge": judge}
+    return [case | {"prompt_id": f"p{n}", "winner": one} for n, one in enumerate(winners)]
+
+
+def test_no_error_rates_make_a_jury_worth_less_than_its_lower_bound() -> None:
+    """All shares, in fourths, of cases on which both, either or neither errs: A is right."""
+    sharp = 0
+    for counts in product(range(0, 25, 4), repeat=4):
+        if sum(counts) != N:
+            continue
+        wrong = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], counts, axis=0)
+        said_by = np.array(["model_a", "model_b"])[wrong]
+        _, outcome = jury({name: given(name, said_by[:, j]) for j, name in enumerate("xy")})
+        if 0 < wrong[:, 0].sum() < N and 0 < wrong[:, 1].sum() < N:
+            worth = equivalent(np.corrcoef(wrong.T)[0, 1], 2)
+            assert outcome["n_eff"]["value"] <= worth + 1e-9, counts
+            sharp += outcome["n_eff"]["value"] == pytest.approx(worth)
+    assert sharp > 4
+
+
+def test_models_of_equal_scores_have_no_order_and_a_share_has_its_base() -> None:
+    sides = ["model_a", "model_b"] * 2
+    _, outcome = jury({"x": given("x", sides), "y": given("y", [*sides, "tie"])})
+    assert (outcome["stable"], outcome["orders"]["x"]) == (False, ["basalt = flint"])
+    assert (outcome["complete"], outcome["unanimous"]) == (4, 1.0)
+    shown = " ".join(outcome["sentences"])
+    assert "100% of the 4 cases with all verdicts" in shown
+    assert "do not agree on one order" in shown
+    assert "By majority: basalt = flint." in shown
 
 
 @pytest.mark.parametrize(
@@ -111,8 +147,8 @@ def test_the_order_of_the_models_under_each_judge_is_compared(
 ) -> None:
     shown = " ".join(command(*ASK).stdout.split())
     assert "By mean score, every judge gives the same order: basalt, flint." in shown
-    assert "All judges give the same verdict on 100% of cases." in shown
-    assert "The jury equals at least 1.0 independent judges of 3" in shown
+    assert f"All judges give the same verdict on 100% of the {N} cases with all verdicts." in shown
+    assert "The jury equals at least 1.0 independent judges of 3, if each sometimes errs" in shown
     server.behaviours["slate"] = other_way
     again = " ".join(command(*ASK, "--again", "unparsed").stdout.split())
     assert again.count("0 new replies"), "replies that are stored stand"
@@ -200,6 +236,7 @@ def test_a_group_of_the_roster_is_a_jury(
     ("words", "parts"),
     [
         (("--judge", "wren,wren"), ("'wren' is named twice",)),
+        (("--judge", "wren,,"), ("--judge 'wren,,' has an empty name",)),
         (("--judge", "wren,gone"), ("'gone'", "--judge")),
         (("--judge", "wren,owl", "--fallback-judge", "owl"), ("'owl' is named twice",)),
         (("--judge", "wren,owl", "--method", "mt_bench"), ("'mt_bench' marks one",)),

@@ -141,6 +141,28 @@ def add(folder: Path, judge: str, **other: str) -> None:
         csv.DictWriter(file, HEAD.split(",")).writerows(rows)
 
 
+def test_a_judge_that_ties_nearly_always_is_last_and_other_orders_are_warned_of(
+    arena: Command, tmp_path: Path
+) -> None:
+    add(tmp_path, "timid", winner="tie", order="both")
+    with (tmp_path / "verdicts.csv").open("a", encoding="utf-8", newline="") as file:
+        right = [row | {"judge": "timid", "order": "both"} for row in of(tmp_path, "owl")[:8:4]]
+        csv.DictWriter(file, HEAD.split(",")).writerows(right)
+    words = ("study", "judges", "votes.csv", "verdicts.csv", "--rounds", "100")
+    result = json.loads(arena(*words, "--format", "json").stdout)
+    assert [row["judge"] for row in result["judges"]] == ["owl", "crow", "timid"]
+    timid = result["judges"][-1]
+    assert timid["verdict"] == "inconclusive"
+    assert "With ties as a third answer, it agrees in" in timid["why"]
+    assert result["warnings"][0] == (
+        "Verdicts in single orders (crow, owl) and combined ones, in which opposite verdicts are "
+        "ties (timid), are not comparable."
+    )
+    own = [text.startswith("crow: ") for text in result["warnings"]]
+    assert own[1], "what concerns one judge comes before what concerns all"
+    assert f"n = {timid['agreement']['n']}" in arena(*words, "--format", "md").stdout
+
+
 @pytest.mark.parametrize(
     ("cells", "why", "unparsed"),
     [
