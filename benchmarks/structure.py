@@ -31,13 +31,13 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 73_961,
+    "product code lines": 72_899,
     "product files": 240,
-    "dataclasses": 522,
-    "public names": 2_254,
-    "public, used by no other module": 424,
-    "public, used by one other module": 1_080,
-    "private helpers called once": 1_630,
+    "dataclasses": 499,
+    "public names": 2_251,
+    "public, used by no other module": 415,
+    "public, used by one other module": 1_079,
+    "private helpers called once": 1_573,
     "class names that occur 2 to 5 times": 57,
     "file names that occur more than once": 19,
     "types that hold rows of votes": 6,
@@ -46,7 +46,7 @@ LIMITS = {
     "import contracts": 10,
     "modules in import cycles": 0,
     "longest chain of imports": 36,
-    "test code lines": 81_982,
+    "test code lines": 81_154,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent
