@@ -46,7 +46,7 @@ LIMITS = {
     "import contracts": 10,
     "modules in import cycles": 0,
     "longest chain of imports": 36,
-    "test code lines": 81_154,
+    "test code lines": 81_264,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent

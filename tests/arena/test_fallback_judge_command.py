@@ -2,14 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlmodel import select
 
+from arena.store.store import Store
+from arena.store.tables import JudgementRow
 from tests.arena.benches import BASELINE, RECORDED, UPSTREAM, answered, judged
 from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 EACH_USD = (7 * 1.0 + 11 * 2.0) / 1e6
@@ -216,3 +221,29 @@ def test_a_bench_ranks_by_both_judges_and_says_what_hangs_on_the_second(
     assert " ".join(fallback["sentence"].split()) in shown
     scored = command("judge", "score", "results/results.parquet", "--format", "json")
     assert {row["model"]: row["n"] for row in report(scored)["models"]}["basalt"] == 5
+
+
+@pytest.mark.slow
+def test_killed_while_the_second_judges_and_begun_again_it_pays_nothing_twice(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["wren"] = DENIES
+    words = (*RUN, *BOTH, "--concurrency", "4")
+    with Process(words, folder) as process:
+        until(lambda: asked(server)["owl"] >= 12)
+        server.behaviours["owl"] = Behaviour(silent=True)
+        until(lambda: len(in_journal(folder)) >= 6)
+        process.kill()
+    server.behaviours["owl"] = judged
+    known, before = in_journal(folder), len(server.requests)
+    result = command(*words)
+    assert (result.returncode, result.stderr) == (0, "")
+    again = [last_message(one.body) for one in server.requests[before:] if one.model == "owl"]
+    assert len(again) == len({*again}) == 2 * N - len(known)
+    assert not known & {*again}
+    assert {row["judge"] for row in csv_rows(folder)} == {"owl"}
+
+
+def in_journal(folder: Path) -> set[str]:
+    with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
+        return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}

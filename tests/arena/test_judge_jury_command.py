@@ -1,6 +1,7 @@
 """Several judges in one run: what they say together, one that fails, and a kill in the middle."""
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
@@ -16,6 +17,7 @@ from tests.arena.benches import judged
 from tests.arena.test_fallback_judge_command import DENIES, OUT, refuses
 from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
+from tests.process import Process
 from tests.sqlite import new_sqlite
 
 JURY = ("wren", "owl", "slate")
@@ -262,3 +264,26 @@ def test_a_budget_is_of_all_judges_together(
     result = command(*ASK, "--budget", str(EACH_USD))
     assert "Not asked: slate." in " ".join(result.stdout.split())
     assert {row["status"] for row in of(folder, "majority")} == {"no_quorum"}
+
+
+def test_after_a_kill_no_stored_reply_is_paid_for_again(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    def slow(body: Mapping[str, Any]) -> Behaviour:
+        time.sleep(0.03)
+        return judged(body)
+
+    server.behaviours["owl"] = slow
+    with Process([*ASK, "--concurrency", "4"], folder) as process:
+        deadline = time.monotonic() + 60
+        while asked(server)["owl"] < 9:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+    result = command(*ASK, "--concurrency", "4", "--format", "json")
+    assert (result.returncode, result.stderr) == (0, "")
+    every = asked(server)
+    assert (every["wren"], every["slate"]) == (2 * N, 2 * N)
+    assert 2 * N <= every["owl"] <= 2 * N + 4
+    assert report(result)["judges"]["wren"]["n_asked"] == 0
