@@ -10,7 +10,7 @@ Accuracy on labels that are taken as truth.
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from itertools import combinations, compress, groupby
+from itertools import chain, combinations, compress, groupby
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +82,8 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
         ``cases``; ``decided`` and ``tied`` by each; ``no_quorum``; ``complete``, cases with all
         verdicts, and ``unanimous``, the share of these on which judges say the same; ``n_eff``,
         see `_at_least`; ``accuracies`` by judge, null without weights; ``orders`` of the models by
-        each judge and together, equal ones joined by ``=``; ``stable``, whether all of these are
-        the same without ties; ``sentences``.
+        each judge and together, best first, equal ones by name; ``stable``, whether all of these
+        are the same without ties; ``sentences``.
     """
     final = {seat: {_key(row): row for row in rows} for seat, rows in by_seat.items()}
     given = [row for rows in final.values() for row in rows.values()]
@@ -112,10 +112,10 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
         for name in judges
     }
     every |= {name: [row for row in rows if row["judge"] == name] for name in shares}
-    orders = {}
+    ranked: dict[str, list[list[str]]] = {}  # models of equal means together
     for name, of in every.items():
         means = by_mean([row for row in of if row["winner"] is not None])
-        orders[name] = [" = ".join(tied) for _, tied in groupby(means, means.__getitem__)]
+        ranked[name] = [[*tied] for _, tied in groupby(means, means.__getitem__)]
     whole = there.all(axis=1)
     report = {
         "cases": len(cases),
@@ -133,11 +133,12 @@ def jury(by_seat: Mapping[str, Sequence[Row]]) -> tuple[list[dict[str, Any]], di
         else None,
         "n_eff": _at_least(label[whole], [cases[i][1] for i in np.flatnonzero(whole)]),
         "accuracies": accuracies,
-        "orders": orders,
-        "stable": len({tuple(order) for order in orders.values() if order}) == 1
-        and not any(" = " in one for one in orders[MAJORITY]),
+        "orders": {name: list(chain(*groups)) for name, groups in ranked.items()},
+        "stable": {len(tied) for tied in ranked[MAJORITY]} == {1}
+        and all(groups in ([], ranked[MAJORITY]) for groups in ranked.values()),
     }
-    return rows, report | {"sentences": [*_sentences(report, judges)]}
+    orders = {name: ", ".join(map(" = ".join, groups)) for name, groups in ranked.items()}
+    return rows, report | {"sentences": [*_sentences(report, judges, orders)]}
 
 
 def _key(row: Row) -> tuple[Any, ...]:
@@ -207,7 +208,7 @@ def _at_least(label: Any, prompts: Sequence[Any]) -> dict[str, Any] | None:
     return None if one.value is None else one.to_dict()
 
 
-def _sentences(report: Row, judges: Sequence[str]) -> Iterator[str]:
+def _sentences(report: Row, judges: Sequence[str], orders: Mapping[str, str]) -> Iterator[str]:
     given = f"The majority has a verdict on {report[MAJORITY]['decided']:,} of "
     yield f"{given}{plural(report['cases'], 'case')}; {report[MAJORITY]['tied']:,} are ties."
     if WEIGHTED in report:
@@ -233,20 +234,19 @@ def _sentences(report: Row, judges: Sequence[str]) -> Iterator[str]:
             f"{len(judges)}, if each sometimes errs and the right answer is never a tie; "
             "arena study panel estimates this with votes or labels."
         )
-    orders = report["orders"]
     by_all = orders[MAJORITY]
     if not by_all:
         return
     if report["stable"]:
-        yield f"By mean score, every judge gives the same order: {', '.join(by_all)}."
+        yield f"By mean score, every judge gives the same order: {by_all}."
         return
     yield (
         "By mean score, judges do not agree on one order, which may be chance (arena study judge "
-        f"tests pairs of models). By majority: {', '.join(by_all)}."
+        f"tests pairs of models). By majority: {by_all}."
     )
     for name, order in orders.items():
         if order and order != by_all:
-            yield f"By {name}: {', '.join(order)}."
+            yield f"By {name}: {order}."
 
 
 PANEL_NAME = "panel"
