@@ -150,7 +150,7 @@ Host = Annotated[str | None, Parameter(help="Address to listen on.")]
 Database = Annotated[
     str | None,
     Parameter(
-        help="Database URL, such as sqlite:///arena.db or postgresql://user@host/name.",
+        help="Database URL, such as sqlite:///arena.db (the default) or postgresql://user@host/name.",
         metavar="URL",
     ),
 ]

@@ -123,10 +123,10 @@ def gate(
     form: Annotated[Literal["table", "json", "md", "junit"], Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
 ) -> None:
-    """Test whether a candidate is better, not worse or worse than an incumbent (release gate).
+    """Decide whether a candidate is better than an incumbent, not worse, or worse (release gate).
 
-    Wrong answers over all looks that --looks allows have a probability of at most 1 minus the
-    level (asymptotic); --looks 1 has the most power. No state is kept. Exit codes: 0 requirement
+    The probability of any wrong result, over all looks (--looks), is at most 1 minus the level
+    (asymptotic); --looks 1 has the most power. No state is kept. Exit codes: 0 requirement
     shown, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
 
     Parameters

@@ -399,8 +399,8 @@ def run(
         For wildbench_reward and similar methods: a slight win by an answer that is longer by more
         than this many characters is a tie. Default: that of the method (500); negative: never.
     fallback
-        If no reply has log-probabilities, repeat the run with its fallback method: for
-        alpaca_eval, alpaca_eval_sampled (or `sampled`).
+        Method to repeat the run with if no reply has log-probabilities: for alpaca_eval, `sampled`
+        (alpaca_eval_sampled).
     fallback_judge
         Model in the roster that replaces a judge when its endpoint fails or it refuses a case.
         Each verdict names its judge.
@@ -409,8 +409,8 @@ def run(
         read the results from this folder; then run the command without --batch. Used instead of
         --out.
     certificate
-        Validation certificate of `arena study judge`: lists the pairs that it does not cover, and
-        refuses a run without any valid verdict.
+        Validation certificate of `arena study judge`: lists the pairs that it does not cover;
+        if it covers none, nothing is run.
     max_unparsed
         Maximum share of replies that cannot be parsed. Above it, the first such reply is shown and
         the exit code is 1; the file is written.

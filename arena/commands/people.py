@@ -105,8 +105,8 @@ def invite(
     name
         Name of the user, visible to the user and to admins.
     to
-        Create a link for a further device of an existing user who cannot sign in, instead of a new
-        user: their name, or the first characters of their id.
+        Name, or first characters of the id, of an existing user who cannot sign in: the link
+        adds a device for them.
     role
         Role of the user; voter by default.
     uses

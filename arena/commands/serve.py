@@ -674,7 +674,7 @@ def publish(
     Examples
     --------
     arena publish board --card card.toml
-    arena publish board --votes-to votes.parquet --policy default-v1 --database sqlite:///arena.db
+    arena publish board --card card.toml --votes-to votes.parquet --database sqlite:///arena.db
     """
     from arena.boards.bundle import check_bundle
     from arena.boards.bundle import publish as write

@@ -605,7 +605,7 @@ def create(
     rubric
         Additional questions about each item: a TOML file of [[item]] with name, question, answers.
     until
-        Stop when the half-width of the interval of Krippendorff's alpha is below this value.
+        Target half-width of the interval of Krippendorff's alpha; the status shows if it is met.
     reveal
         After each rating, show which models answered, and the cost and time of agent runs.
 

@@ -447,7 +447,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: of a verdict "
             "and a vote, or of two votes, with ties. Replaces: share of the people to whom it is "
-            "non-inferior in the alternative-annotator test; of two people, another person."
+            "non-inferior in the alternative-annotator test; row 'Two people': another person."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -587,7 +587,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
                 f"(margin for {RATERS[judges[0].evidence.raters]}: {margins[0]} of items). The "
                 f"judge passes at {percent(PASS)} or more, if choosing at random and choosing the "
                 "longer answer reach less. Another person: one of the others, drawn on each item, "
-                "in the judge's place. No judge has a higher advantage (last share) than the "
+                "in the judge's place. On 'At least equivalent', no judge exceeds the "
                 "others' majority. With the items per person needed to decide, another person "
                 "passes in about 90% of studies. At least equivalent: share of items on which "
                 "others agree with the judge at least as often."
@@ -731,7 +731,7 @@ def group_section(judges: Judges, by: str) -> Section:
     table = Table(
         head=(by, "Judge, ties excluded", "Two people", "Judge, with ties", "Two people", "Pairs"),
         rows=tuple(rows),
-        note="Groups are multiple comparisons of one judge: expect one in twenty by chance.",
+        note="Groups are multiple comparisons: one interval in twenty misses by chance.",
     )
     return Section(f"By {by}", table=table)
 
@@ -767,9 +767,9 @@ def bias_section(judges: Judges, level: float) -> Section:
         ),
         rows=tuple(rows),
         note=(
-            "Chosen: of choices of a side, the share for the answer shown first, the longer one, "
-            "the one with more Markdown or the only one with a list, and of pairs with one "
-            "refusal, how often it wins. Rating points (400 are odds of ten to one) with "
+            "Chosen: among choices of a side, the share for the answer that is first, longer, "
+            "richer in Markdown or alone in having a list; among pairs with one refusal, for the "
+            "refusal. Rating points (400 are odds of ten to one) with "
             f"{100 * level:g}% intervals "
             "clustered by prompt, from one Bradley-Terry fit with these terms to votes and one "
             "to verdicts. The difference is the bias: if people also prefer longer answers, that "
@@ -841,7 +841,7 @@ def parts_section(study: Study) -> Section:
                 "On the items for which every judge has a verdict. The distance of models is by "
                 "people's ratings: close models are hard to separate. Lengths are in characters. "
                 f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Groups are "
-                "multiple comparisons on the same verdicts: expect one in twenty by chance."
+                "multiple comparisons: one interval in twenty misses by chance."
             ),
         ),
         folded=True,

@@ -223,8 +223,8 @@ def _gain(name: str, powered: PoweredRatings) -> str:
             f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
-        f"With the verdicts of {name}, {plural(powered.n, 'item')} with votes are worth "
-        f"{number_of(powered.gain)} times as many votes alone (weight of the judge "
+        f"The verdicts of {name} make {plural(powered.n, 'item')} with votes worth "
+        f"{number_of(powered.gain)} times as many (weight of the judge "
         f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict "
         "and no vote)."
     )
@@ -284,7 +284,7 @@ def _purchases(name: str, plan: Plan) -> Table:
             for width, bought in plan.purchases.items()
         ),
         note=(
-            "Items with a vote needed for intervals of this half-width, averaged over the "
+            "Voted items needed for intervals of this half-width, averaged over the "
             "models, if further votes by new voters on new prompts are like the present ones. A "
             "dash: more items than were judged; judge more."
         ),
@@ -299,8 +299,8 @@ def _sent(name: str, plan: Plan) -> Table:
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn by the expected effect of their votes, not at random: rate them "
-            "with their probabilities (column overall, argument probability of "
+            "Items are drawn by the expected effect of their votes, not at random: weight them "
+            "by their probabilities (column overall, argument probability of "
             "judge.studies.powered), or draw items at random instead."
         ),
     )
@@ -709,7 +709,7 @@ def _examples(study: Study, judge: JudgeVerdicts) -> Section:
     ]
     examples = tuple(_example(study, one, texts) for one in chosen)
     opening = (
-        "Read some before you rely on any figure: items with the largest differences."
+        "Items with the largest differences: read some before you rely on any figure."
         if examples
         else "On no item does the judge prefer one side and most people the other, or a tie."
     )
@@ -794,8 +794,8 @@ def _rules(study: Study) -> Section:
         "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt "
-        "are correlated. If all resamples give the same value, a share has the interval for "
-        "this number of unanimous prompts, and other figures have none.",
+        "are correlated. If all resamples agree, a share has the interval for that many "
+        "unanimous prompts, and other figures have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )

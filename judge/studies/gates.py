@@ -435,13 +435,13 @@ def _alternative(evidence: Evidence) -> str:
     test = evidence.alternative
     if test is None:
         return ""
-    others = f"of choosing at random for {percent(test.coin)}"
+    others = f"and to {percent(test.coin)} for choosing at random"
     if test.longest is not None:
-        others += f", and of choosing the longer answer for {percent(test.longest)}"
+        others += f" and {percent(test.longest)} for choosing the longer answer"
     return (
-        "By the alternative-annotator test, non-inferiority of the judge is shown for "
-        f"{percent(test.winning_rate)} of the {test.people_tested} people tested, whom it could "
-        f"replace; {others}. The raters are taken as {RATERS[evidence.raters]}, for whom the test "
+        "The alternative-annotator test shows non-inferiority to "
+        f"{percent(test.winning_rate)} of the {test.people_tested} people tested for the judge, "
+        f"{others}. The raters are taken as {RATERS[evidence.raters]}, for whom the test "
         f"allows a margin of {percent(test.margin)} of items. On average, the judge does at least "
         f"as well as the person on {percent(test.advantage)} of items.{_reference(test)}"
     )
@@ -456,8 +456,8 @@ def _reference(test: Alternative) -> str:
     if test.person is None or test.decides_at is None:
         return f"{text}."
     return (
-        f"{text}; another person would replace {percent(test.person)} and pass in "
-        f"{percent(test.person_passed)} of draws. About {test.decides_at:,} items per person "
+        f"{text}; a person drawn for each item would replace {percent(test.person)} and pass in "
+        f"{percent(test.person_passed)} of the draws. About {test.decides_at:,} items per person "
         "are needed for another person to pass in 90% of studies; the median here is "
         f"{test.items_per_person:,.0f}."
     )

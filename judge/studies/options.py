@@ -39,7 +39,7 @@ class StudyOptions:
     by : str or None
         Stratify items by this column, such as turn; or by `pair` of models.
     raters : {"expert", "skilled", "crowd"}
-        Type of raters, which sets how much worse than a person the judge may be: 0.2 (expert),
+        Type of raters: sets the margin of the alternative-annotator test to 0.2 (expert),
         0.15 (skilled) or 0.1 (crowd).
     outputs : Path or None
         Answers of the models, for length analyses and examples.

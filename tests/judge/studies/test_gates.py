@@ -84,7 +84,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         assert part in text
     for part in ("80% (78–82)", "88% (86–90)", "100% of the 5 people", "margin of 10% of items"):
         assert part in text
-    for part in ("at random for 20%", "longer answer for 40%", "on 86% of items"):
+    for part in ("20% for choosing at random", "40% for choosing the longer", "on 86% of items"):
         assert part in text
     for part in ("12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90"):
         assert part in text
