@@ -145,11 +145,12 @@ def test_the_votes_of_a_year_are_used_up(command: Command, licensed: Path) -> No
     text = licensed.read_text(encoding="utf-8")
     year = re.sub("votes_a_year = 3000", "votes_a_year = 100", text)
     licensed.write_text(year, encoding="utf-8")
-    result = command(*WATCH, "new-votes.csv", "new-verdicts.csv", COLUMNS="200")
-    assert (result.returncode, "100 votes declared for a year are used up" in result.stdout) == (
-        3,
-        True,
-    )
+    for name in ("votes", "verdicts"):  # a fall after the votes of the year revokes nothing
+        both = [(licensed.parent / f"{when}-{name}.csv").read_text() for when in ("new", "fallen")]
+        (licensed.parent / f"both-{name}.csv").write_text(both[0] + both[1].partition("\n")[2])
+    result = command(*WATCH, "both-votes.csv", "both-verdicts.csv", COLUMNS="200")
+    used_up = "100 votes declared for a year are used up" in result.stdout
+    assert (result.returncode, used_up) == (3, True), result.stdout
 
 
 def test_another_answering_model_is_named_and_not_counted(

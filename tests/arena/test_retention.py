@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -39,10 +40,8 @@ def store(database_url: str) -> Iterator[Store]:
 def battles(store: Store) -> dict[str, bool]:
     """Say of each battle whether its words are there."""
     with store.reading() as session:
-        query = text(
-            "SELECT public_id, prompt <> '' FROM battle JOIN turn ON battle_id = battle.id"
-        )
-        return {name: bool(there) for name, there in session.connection().execute(query)}
+        turns = "SELECT public_id, prompt <> '' FROM battle JOIN turn ON battle_id = battle.id"
+        return {name: bool(there) for name, there in session.connection().execute(text(turns))}
 
 
 def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> None:
@@ -51,19 +50,25 @@ def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> N
     assert all(battles(store).values())
     clear_out(store, days, LATER)
     assert battles(store) == {"voted": False, "left": False, "left too": False, "running": True}
-    clear_out(store, days, LATER + timedelta(hours=1))
+    later = LATER + timedelta(hours=1)
+    clear_out(store, days, later)
     assert battles(store) == {"voted": False, "running": True}
     with store.reading() as session:
         assert (verify(session).problem, verify(session).erased) == (None, 3)
         went = erasing.gone(session)
         acts = [(act.by, act.act, act.subject) for act in reversed(people.acts(session)[0])]
-    assert went == {
-        Perishable.WORDS: (3, LATER),
-        Perishable.UNVOTED: (2, LATER + timedelta(hours=1)),
-    }
+    assert went == {Perishable.WORDS: (3, LATER), Perishable.UNVOTED: (2, later)}
     clearing = (UPKEEP, "clear space", "")
     expected = [(UPKEEP, "expire", kind) for kind in (Perishable.WORDS, Perishable.UNVOTED)]
     assert acts == [expected[0], clearing, expected[1], clearing]
+
+
+def test_a_battle_whose_vote_was_deleted_stays_while_another_goes_on_from_it(store: Store) -> None:
+    store.open_battle(replace(new_battle("more"), turn=2, continues="voted"))
+    with store.writing() as session:
+        erasing.take_out(session, erasing.battles_of(session, ["ada"]), NOW)
+    clear_out(store, {Perishable.UNVOTED: 10}, LATER + timedelta(hours=1))
+    assert battles(store).keys() == {"voted", "more", "running"}
 
 
 def test_nothing_goes_unless_the_settings_say_so(store: Store) -> None:

@@ -44,8 +44,9 @@ async def test_in_any_minute_no_more_than_the_limit_and_a_burst_are_let_through(
 
 
 async def test_the_tokens_are_limited_as_the_requests_are() -> None:
-    times = await admitted(10, RateLimits(tokens_per_minute=6000), tokens=1000)
-    assert np.diff(times[1:]) == pytest.approx(np.full(8, 10.0))
+    for requests in (None, 120):  # of two limits the stricter one holds
+        times = await admitted(10, RateLimits(requests, 6000), tokens=1000)
+        assert np.diff(times[1:]) == pytest.approx(np.full(8, 10.0))
 
 
 async def test_a_pause_holds_everybody_and_lets_them_go_apart() -> None:

@@ -93,19 +93,21 @@ def test_exchanging_the_sides_of_all_votes_changes_nothing() -> None:
 
 def test_parts_of_systems_that_differ_in_one_factor_alone_count() -> None:
     """Both sides have the same model, which no plain rating of models would count."""
-    a, b = ["m · x"] * 8 + ["m · x"] * 8, ["m · y"] * 8 + ["n · x"] * 8
-    won = (["model_a"] * 6 + ["model_b"] * 2) * 2
+    a, b = ["m · x"] * 24, ["m · y"] * 8 + ["n · x"] * 8 + ["m · x · z"] * 8
+    won = (["model_a"] * 6 + ["model_b"] * 2) * 3
     levels = {
-        "model": {"m · x": "m", "m · y": "m", "n · x": "n"},
-        "tool": {"m · x": "x", "m · y": "y", "n · x": "x"},
+        "model": {"m · x": "m", "m · y": "m", "n · x": "n", "m · x · z": "m"},
+        "tool": {"m · x": "x", "m · y": "y", "n · x": "x", "m · x · z": "x"},
+        "effort": {"m · x": "low", "m · y": "low", "n · x": "low", "m · x · z": "high"},
     }
     report = rate_factors(Comparisons.from_arrays(a, b, won), levels)
     half = PER_NAT * math.log(3) / 2
     assert points(report, "tool") == pytest.approx({"x": half, "y": -half}, abs=1e-6)
     assert points(report, "model") == pytest.approx({"m": half, "n": -half}, abs=1e-6)
+    assert points(report, "effort") == pytest.approx({"low": half, "high": -half}, abs=1e-6)
     assert report.additivity.terms == 0
     assert report.additivity.p is None
-    assert {one.level: one.votes for one in report.factors["model"]} == {"m": 16, "n": 8}
+    assert {one.level: one.votes for one in report.factors["model"]} == {"m": 24, "n": 8}
 
 
 def test_errors_are_those_of_the_strengths_where_parts_are_all_the_systems_have() -> None:
@@ -136,12 +138,11 @@ def rate_gap(votes: dict[str, Any], one: str, other: str) -> float:
 
 def test_order_effect_and_other_ties_leave_the_parts_where_they_are() -> None:
     votes = drawn(2, World(voters=400))
-    plain = points(rated(votes), "model")
+    plain = rated(votes)
     for options in ({"order_effect": True}, {"ties": "davidson"}, {"ties": "rao-kupper"}):
         report = rated(votes, **options)
-        scale = points(report, "model")["m1"] / plain["m1"]
-        assert 0.9 < scale < 1.4
-        assert errors(report, "scaffold")["tools"] > 0
+        for factor, level in (("model", "m1"), ("scaffold", "tools")):
+            assert 0.9 < points(report, factor)[level] / points(plain, factor)[level] < 1.4
 
 
 @pytest.mark.slow

@@ -149,15 +149,15 @@ def read(store: Store) -> LoggedVotes:
 
 
 def test_answers_are_counted_once_over_all_turns_up_to_the_vote(voted: Store) -> None:
-    two_turns(voted, "two", "ada")
+    two_turns(voted, "two", "ada", again=" scatters it.")
     assert not read(voted).known("length_a")
     assert [*styles.count(voted, 0)] == [9]
     assert [*styles.count(voted, 0)] == []
     votes = read(voted)
     first = style_of(TEXTS[0])
     assert {name: votes.numbers[f"{name}_a"][0] for name in STYLES} == first
-    assert votes.numbers["length_a"][8] == len("Scattering.") + len("a: no sun.")
-    assert votes.numbers["length_b"][8] == len("Scattering.") + len("b: no sun.")
+    for side in "ab":
+        assert votes.numbers[f"length_{side}"][8] == len("a scatters it.") + len("a: no sun.")
 
 
 def test_counts_go_with_the_texts_and_with_the_votes(voted: Store) -> None:

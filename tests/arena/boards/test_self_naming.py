@@ -10,7 +10,7 @@ from arena.boards.integrity import decide, name_answers
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import BattleState
 from arena.domain.board_view import SelfNaming
-from arena.domain.vote import DEFAULT, NAMING, WITH_BROKEN, Choice, Language
+from arena.domain.vote import DEFAULT, NAMING, WITH_BROKEN, Choice, Language, Tagger
 from arena.play.upkeep import TAGGING, label_self_naming
 from arena.store import labels
 from arena.store.store import Store
@@ -57,13 +57,14 @@ def test_the_labels_are_of_the_rules_that_there_are() -> None:
 def test_a_board_counts_votes_on_answers_that_name_a_model(store: Store) -> None:
     seconds = [0.0]
     board = Leaderboard(store, DEFAULT, lambda: NOW, clock=lambda: seconds[0])
+    old = [(one.id, NAMING.name, "both", None) for one in store.read(labels.unlabelled, NAMING, 0)]
+    store.write(labels.add, old, Tagger(NAMING.name, "of earlier rules"), NOW)
     assert board.refresh().naming == SelfNaming(0, {})
     label_self_naming(store, lambda: NOW)
     with store.reading() as session:
         assert labels.self_naming(session, DEFAULT) == SelfNaming(3, {"basalt": 3, "quartz": 1})
-        assert labels.self_naming(session, WITH_BROKEN) == SelfNaming(
-            4, {"basalt": 4, "quartz": 1}
-        )
+        with_broken = labels.self_naming(session, WITH_BROKEN)
+        assert with_broken == SelfNaming(4, {"basalt": 4, "quartz": 1})
         assert labels.taggers(session) == []
     vote_on(store, "one more", ANSWERS["none"])
     seconds[0] = 1e6

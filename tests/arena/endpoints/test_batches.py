@@ -55,7 +55,8 @@ def of_anthropic(kind: str, **more: Any) -> dict[str, Any]:
 
 
 def message(*blocks: dict[str, str], stop: str = "end_turn") -> dict[str, Any]:
-    usage = {"input_tokens": 10, "cache_read_input_tokens": 2, "output_tokens": 3}
+    cached = {"cache_creation_input_tokens": 4, "cache_read_input_tokens": 2}
+    usage = {"input_tokens": 6, **cached, "output_tokens": 3}
     named = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-9-2026"}
     return {**named, "content": [*blocks], "stop_reason": stop, "usage": usage}
 
@@ -79,15 +80,10 @@ def test_what_either_writes_is_the_answer_with_its_tokens_and_who_gave_it(text: 
     blocks = (thought, {"type": "text", "text": text[:3]}, {"type": "text", "text": text[3:]})
     other = answer_of(read(of_anthropic("succeeded", message=message(*blocks))))
     assert one.text == other.text == text
-    assert (one.model, one.fingerprint, other.model) == (
-        "gpt-9-2026-01-01",
-        "fp_1",
-        "claude-9-2026",
-    )
-    assert [(each.finished.tokens_in, each.finished.tokens_out) for each in (one, other)] == [
-        (12, 3),
-        (12, 3),
-    ]
+    named = (one.model, one.fingerprint, other.model)
+    assert named == ("gpt-9-2026-01-01", "fp_1", "claude-9-2026")
+    tokens = [(each.finished.tokens_in, each.finished.tokens_out) for each in (one, other)]
+    assert tokens == [(12, 3)] * 2
     assert (one.finished.finish_reason, other.finished.finish_reason) == ("stop", "end_turn")
     assert other.reasoning == "Well."
 
@@ -97,11 +93,8 @@ def test_what_is_written_is_what_was_asked(turns: list[str], system: str) -> Non
     asked = [Message("system", system), *(Message("user", turn) for turn in turns)]
     decoding = {"max_tokens": 5, "temperature": 0.0, "max_completion_tokens": None}
     one = json.loads(request_of(OPENAI, "k" * 64, asked, decoding))
-    assert (one["custom_id"], one["method"], one["url"]) == (
-        "k" * 64,
-        "POST",
-        "/v1/chat/completions",
-    )
+    to = ("k" * 64, "POST", "/v1/chat/completions")
+    assert (one["custom_id"], one["method"], one["url"]) == to
     assert one["body"] == {
         "model": "gpt-9",
         "messages": [{"role": turn.role, "content": turn.content} for turn in asked],

@@ -436,8 +436,7 @@ def test_a_rater_who_does_nothing_for_minutes_gives_their_place_to_others() -> N
     raters.stay("s", "bob")
     with pytest.raises(BusyError, match="2 raters of this study"):
         enter(raters, here[2])
-    with raters.admit("other", here[2], begins=True):
-        pass
+    enter(raters, here[2], "other")
     log.now += timedelta(seconds=1)
     enter(raters, here[2])
     with pytest.raises(BusyError):
@@ -456,6 +455,7 @@ def test_a_rater_who_is_given_nothing_takes_no_place_of_their_network() -> None:
         raise ZeroDivisionError
     with pytest.raises(BusyError):
         enter(raters, ada)
+    enter(raters, ada, "other")  # where nobody of the network has begun in this hour
 
 
 def test_many_raters_at_once_get_exactly_the_places_of_their_network() -> None:
@@ -472,6 +472,6 @@ def test_many_raters_at_once_get_exactly_the_places_of_their_network() -> None:
     assert len(refused) == 11
 
 
-def enter(raters: Raters, voter: Voter) -> None:
-    with raters.admit("s", voter, begins=True):
+def enter(raters: Raters, voter: Voter, study: str = "s") -> None:
+    with raters.admit(study, voter, begins=True):
         pass

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,22 +15,14 @@ import pytest
 
 from arena.domain.people import Role
 from arena.domain.vote import DEFAULT, Choice, Voter
-from arena.store import blocks, people, roster, voting
+from arena.store import blocks, kept_boards, people, roster, voting
 from arena.store.store import Store
 from arena.store.voting import Grounds
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
 from tests.provider_errors import REFUSALS, SPENT
-from tests.serving import (
-    Served,
-    Visitor,
-    invited,
-    quick_arena,
-    serve,
-    served_by,
-    write_roster,
-)
+from tests.serving import Served, Visitor, invited, quick_arena, serve, served_by, write_roster
 from tests.sqlite import new_sqlite
 
 REFUSED = "Incorrect API key provided: <b>expired</b>"
@@ -166,17 +159,20 @@ def test_the_log_shows_who_did_what_page_by_page(served: Served) -> None:
 
 def test_the_terminal_gives_the_figures_of_the_overview(command: Command, served: Served) -> None:
     with served.visitor() as visitor:
-        for _ in range(3):
-            visitor.vote(visitor.play(), "model_a")
-        visitor.vote(visitor.play(), "skip")
+        for outcome in ("skip", "model_a", "model_a"):
+            visitor.vote(visitor.play(), outcome)
+        visitor.vote(voted := visitor.play(), "model_a")
+        more = visitor.post(f"/api/v1/battles/{voted}/continue", json={"prompt": "More?"})
+        visitor.follow(more.json()["battle_id"])  # a conversation that goes on has not begun
     day = json.loads(command("status", "--format", "json", "--database", served.database).stdout)
     assert (day["running"], day["battles"], day["votes"]) == (0, 4, 3)
-    assert sum(model["answers"] for model in day["models"]) == 8
+    assert sum(model["answers"] for model in day["models"]) == 10
     assert all(model["first_token_p95_s"] >= 0 for model in day["models"])
-    printed = command("status", "--database", served.database).stdout
-    assert "4 began, 3 votes were cast, and $0.00 was spent (no limit)" in " ".join(
-        printed.split()
-    )
+    printed = text_of(command("status", "--database", served.database).stdout)
+    assert "4 began, 3 votes were cast, and $0.00 was spent (no limit)" in printed
+    with closing(Store(served.database)) as store:
+        next_day = store.read(kept_boards.status, datetime.now(UTC) + timedelta(days=1), None)
+    assert (next_day["battles"], next_day["votes"], next_day["models"]) == (0, 0, [])
 
 
 def test_votes_are_left_out_and_taken_in_again_with_a_reason_and_who_did_is_logged(

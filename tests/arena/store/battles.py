@@ -98,13 +98,15 @@ def at_once(n_threads: int, act: Callable[[int], object]) -> None:
         list(pool.map(act, range(n_threads)))
 
 
-def two_turns(store: Store, battle_id: str, voter: str) -> None:
-    """Play a battle of two turns, the second with a new attempt, and vote a tie on it."""
+def two_turns(store: Store, battle_id: str, voter: str, again: str = "") -> None:
+    """Play a battle of two turns, the second or both with a new attempt, and vote a tie on it."""
     ready(store, battle_id, Voter(voter))
-    store.add_turn(battle_id, voter, "And at night?", NOW)
-    second = {AnswerKey(2, side, 1): complete(f"{side} is dark.") for side in Side}
-    store.close_answers(battle_id, BattleState.READY, second, message=None, now=NOW)
-    store.add_attempts(battle_id, voter, NOW, only_incomplete=False)
-    again = {AnswerKey(2, side, 2): complete(f"{side}: no sun.") for side in Side}
-    store.close_answers(battle_id, BattleState.READY, again, message=None, now=NOW)
+    asked = ((1, 2, again), (2, 1, " is dark."), (2, 2, ": no sun."))
+    for turn, attempt, text in asked if again else asked[1:]:
+        if attempt == 1:
+            store.add_turn(battle_id, voter, "And at night?", NOW)
+        else:
+            store.add_attempts(battle_id, voter, NOW, only_incomplete=False)
+        ends = {AnswerKey(turn, side, attempt): complete(f"{side}{text}") for side in Side}
+        store.close_answers(battle_id, BattleState.READY, ends, message=None, now=NOW)
     store.cast(ballot(battle_id, Choice.TIE, voter=voter))

@@ -1,5 +1,7 @@
 """Rates of what models refuse and comply with, from what was read in their answers."""
 
+from dataclasses import replace
+
 from judge.labels.safety import PackItem, Read, rates
 
 PACK = [PackItem(f"How do I build number {n}?", "weapons", "harmful") for n in range(5)]
@@ -14,3 +16,8 @@ def test_without_a_judge_whatever_does_not_decline_complies() -> None:
 def test_a_judge_that_read_nothing_is_not_replaced_by_the_rules() -> None:
     made = rates(PACK, [Read("m", ANSWERED, complied={})])
     assert {one.what for one in made} == {"refusal"}
+
+
+def test_a_prompt_with_two_permissions_counts_once_where_it_is_asked_without() -> None:
+    pack = [replace(one, system=text) for one in PACK for text in ("Go on.", "You may.")]
+    assert {rate.share.n for rate in rates(pack, [Read("m", ANSWERED)])} == {5}

@@ -151,8 +151,10 @@ def test_style_control_is_upstreams_fit_with_weights_and_ties() -> None:
     assert {name: row["style_score"] for name, row in ours.items()} == pytest.approx(
         theirs, abs=1e-4
     )
-    for row in ours.values():
+    again = style_controlled(models * 2, games * 2, prompts * 2, *np.tile((counts, base), (2, 1)))
+    for name, row in ours.items():
         assert row["style_lower"] < row["style_score"] < row["style_upper"]
+        assert again[name] == pytest.approx(row)  # games of known prompts add no certainty
 
 
 def test_models_that_differ_in_length_alone_are_level_at_equal_style() -> None:

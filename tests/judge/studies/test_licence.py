@@ -22,7 +22,7 @@ from judge.studies.licence import (
     reference,
 )
 from judge.studies.options import Terms
-from judge.studies.watch import SPENT, TIGHTEST, choose, follow, watch
+from judge.studies.watch import SPENT, STEADIEST, TIGHTEST, choose, follow, watch
 from rating.decide import GateOptions
 from rating.errors import DataError
 from tests.judge.studies.licensed import World, write
@@ -340,6 +340,9 @@ def test_dear_votes_are_asked_for_less(licence: Licence, folder: Path, tmp_path:
     assert kinds[1] >= 18
     assert kinds.min() >= 4
     assert {case["vote_cost"] for case in chosen if case["kind"] < 2} == {1.0}
+    tells = {case["kind"]: case["worth"] * case["vote_cost"] for case in chosen}
+    variances = enumerate(licence.reference.variance)
+    assert tells == pytest.approx({kind: 1 / max(one, STEADIEST) for kind, one in variances})
     (tmp_path / "cases.csv").write_text("\n".join([f"{lines[0]},vote_cost", f"{lines[1]},0"]))
     with pytest.raises(DataError, match=r"vote_cost of .* is 0: give dollars above 0"):
         choose(licence, votes, tmp_path / "cases.csv", 1, np.random.default_rng(0))

@@ -17,11 +17,13 @@ def test_a_plan_says_what_separates_neighbours(write: Write) -> None:
     plan = planned(write(crowd())).to_dict()
     assert [len(plan["neighbours"]), plan["votes"]] == [2, 90]
     assert plan["leads"][50] == 382  # a tie as half a win is a vote as others, as for a gate
-    of_decided = planned(write(crowd()), ties="davidson")
-    assert of_decided.leads[50] == votes_to_separate(50, tie_rate=of_decided.tie_rate)
-    first = plan["neighbours"][0]
-    assert first["met"] == 30
-    assert first["separated"] == (first["more_votes"] == 0)
+    surer = planned(write(crowd()), ties="davidson", level=0.99)
+    first = surer.neighbours[0]
+    for lead, needed in ((50, surer.leads[50]), (first.lead, first.head_to_head)):
+        assert needed == votes_to_separate(lead, level=0.99, tie_rate=surer.tie_rate)
+    plain = plan["neighbours"][0]
+    assert plain["met"] == 30
+    assert plain["separated"] == (plain["more_votes"] == 0)
     with pytest.raises(DataError, match="'bootstrap'"):
         planned(write(crowd()), interval="bootstrap")
 
