@@ -317,7 +317,11 @@ def _message(fields: Json) -> str:
 def _in_words(value: object) -> str:
     """Write what is in the place of a message; of a validator's faults each with its place."""
     if isinstance(value, str):
-        return _titled(value)
+        if not PAGE.match(value):
+            return value
+        title = TITLE.search(value[:MOST_READ])
+        words = " ".join(re.sub(r"<[^>]*>", " ", title[2]).split()) if title else ""
+        return f"a page of HTML titled {words!r}" if words else "a page of HTML without a title"
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
         return "; ".join(
             f"{'.'.join(map(str, one['loc']))}: {one.get('msg')}"
@@ -326,15 +330,6 @@ def _in_words(value: object) -> str:
             for one in value
         )
     return json.dumps(value)
-
-
-def _titled(text: str) -> str:
-    """Give a text as it is, and of a page of HTML its title."""
-    if not PAGE.match(text):
-        return text
-    title = TITLE.search(text[:MOST_READ])
-    words = " ".join(re.sub(r"<[^>]*>", " ", title[2]).split()) if title else ""
-    return f"a page of HTML titled {words!r}" if words else "a page of HTML without a title"
 
 
 def _wait_s(parts: list[Json], message: str) -> float | None:

@@ -107,7 +107,7 @@ def _formats() -> Iterator[Format]:
 
 
 FORMATS = (*_formats(),)
-"""Those of the file beside this one."""
+"""As ``formats.toml`` lists them; the first that fits counts."""
 
 
 def recognised(
