@@ -3,6 +3,7 @@
 import ast
 import os
 import sys
+import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -21,102 +22,8 @@ from rating.tables.files import in_shell
 UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
 """The input can be read, but does not give what was asked: exit 3; everything else is 2."""
 
-GROUPS = {
-    "export": "Export data to files.",
-    "people": "Manage users and their roles.",
-    "sources": "Manage applications that send votes.",
-    "judge": "Judge answers with a language model, score verdicts, validate judges.",
-    "study": "Collect human ratings of given items, and compare raters and judges.",
-    "probe": "Evaluate metrics, judges, boards and prompts.",
-}
-SECTIONS = {
-    "Serve": "serve demo simulate models people sources status exclude readmit erase",
-    "Rate": "rate rank factors mix value plan gate race compare voters attack reasons",
-    "Judge": "judge bench cold-start safety gold",
-    "Study": "study probe",
-    "Data": "export publish verify backup restore migrate label topics overlap",
-}
-"""The first words of commands, as `arena --help` groups them."""
-COMMANDS = {
-    "serve": "serve:serve",
-    "demo": "serve:demo",
-    "simulate": "serve:simulate",
-    "models": "serve:models",
-    "models check": "serve:check_models",
-    "models add": "serve:add",
-    "models enable": "serve:enable",
-    "models disable": "serve:disable",
-    "models retire": "serve:retire",
-    "models weight": "serve:weight",
-    "models pre-release": "serve:pre_release",
-    "models release": "serve:release",
-    "export battles": "exports:battles",
-    "export answers": "exports:answers",
-    "export votes": "exports:votes",
-    "export models": "exports:models",
-    "export ratings": "exports:ratings",
-    "people list": "people:roll",
-    "people invite": "people:invite",
-    "people change": "people:change",
-    "sources add": "people:add",
-    "sources list": "people:overview",
-    "sources change": "people:change_source",
-    "sources revoke": "people:revoke",
-    "erase": "people:erase",
-    "status": "serve:status",
-    "publish": "serve:publish",
-    "verify": "serve:verify",
-    "migrate": "serve:migrate",
-    "backup": "serve:backup",
-    "restore": "serve:restore",
-    "rate": "rate:rate",
-    "mix": "rate:mix",
-    "value": "rate:value",
-    "factors": "rate:factors",
-    "plan": "rate:plan",
-    "voters": "rate:voters",
-    "gold": "probe:gold",
-    "safety": "label:safety",
-    "attack": "probe:attack",
-    "exclude": "probe:exclude",
-    "readmit": "probe:readmit",
-    "label": "label:label",
-    "overlap": "label:overlap",
-    "topics": "label:topics",
-    "reasons": "rate:reasons",
-    "bench": "bench:bench",
-    "judge run": "judge_run:run",
-    "judge work": "judge_run:work",
-    "judge score": "judge:score",
-    "judge probe": "judge:probe",
-    "judge methods": "judge:methods",
-    "judge drift": "judge:drift",
-    "study create": "study:create",
-    "study open": "study:open_rest",
-    "study status": "study:status",
-    "study export": "study:export",
-    "study judge": "study:judge",
-    "study judges": "study:judges",
-    "study panel": "study:panel",
-    "study truth": "study:truth",
-    "study scores": "study:scores",
-    "study raters": "study:raters",
-    "cold-start": "study:cold_start",
-    "race": "decide:race",
-    "gate": "decide:gate",
-    "compare": "decide:compare",
-    "rank": "rate:rank",
-    "probe similarity": "probe:similarity",
-    "probe judge": "probe:judge",
-    "probe board": "probe:board",
-    "probe prompts": "probe:prompts",
-    "probe blindness": "probe:blindness",
-    "probe duplicates": "label:duplicates",
-    "probe memory": "probe:memory",
-    "probe names": "probe:names",
-    "probe words": "probe:words",
-}
-"""The words of a command, and the function in `arena.commands` that does it."""
+_FILE = tomllib.loads((Path(__file__).parent / "commands.toml").read_text("utf-8"))
+GROUPS, SECTIONS, COMMANDS = _FILE["groups"], _FILE["sections"], _FILE["commands"]
 RENAMED = {"newcomer": "cold-start", "judge watch": "judge drift", "--licence": "--certificate"}
 """Commands and options by their names in 0.1, which work with a warning."""
 

@@ -72,17 +72,9 @@ from rating.variants import POINTS_PER_NAT
 
 HARMLESS = frozenset(
     {
-        *(
-            "frequency_penalty",
-            "max_completion_tokens",
-            "max_tokens",
-            "min_p",
-            "n",
-            "seed",
-            "stop",
-        ),
+        *("frequency_penalty", "max_completion_tokens", "max_tokens", "min_p", "n", "seed"),
         *("presence_penalty", "reasoning_effort", "repetition_penalty", "temperature", "thinking"),
-        *("top_k", "top_p", "verbosity"),
+        *("stop", "top_k", "top_p", "verbosity"),
     }
 )
 """Parameters of decoding whose values anybody may read; of others the name alone is shown."""

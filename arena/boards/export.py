@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -603,29 +604,6 @@ def export_models(store: Store, path: Path) -> Written:
 # Cards
 
 
-UNKNOWN_LICENCE = "other"
-"""What Hugging Face calls a licence that none of its names stands for."""
-SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
-ABOUT = {
-    "votes": (
-        "Votes on blind battles between language models, one row a vote, with the "
-        "hashes by which `arena verify` holds them to be the record. It holds no texts."
-    ),
-    "battles": (
-        "Blind battles between language models, one row a battle, with prompts, both answers, "
-        "what was measured on them, and the vote."
-    ),
-    "answers": (
-        "Answers of language models in blind battles, one row an answer, with how each ended, "
-        "its times and its cost."
-    ),
-    "models": "Models that answered in blind battles, one row a model, by names and licences.",
-    "ratings": "Ratings of language models from blind votes, one row a model, with intervals.",
-}
-"""What is in a file, by what was exported."""
-SIMULATION = "The votes are simulated, with known ground truth: no person cast them."
-
-
 def card_of(path: Path) -> Path:
     """Name the card of a file, or of a folder of shards, which is the README above it."""
     return path.with_name("README.md" if path.is_dir() else f"{path.name}.card.md")
@@ -640,88 +618,20 @@ def write_card(path: Path, what: str, written: Written, policy: Policy, licence:
     licence : str
         As Hugging Face names it.
     """
-    parts = [
-        _front_matter(path, what, written, licence),
-        f"# {what.capitalize()} of an arena\n\n{_about(what, written, policy)}\n",
-        _facts(path, written, policy, licence),
-        _left_out(written),
-        _texts(what, written),
-    ]
-    write_text("\n".join(filter(None, parts)), card_of(path))
+    from judge.render.pages import environment  # it takes a while to import
 
-
-def _about(what: str, written: Written, policy: Policy) -> str:
-    simulated = SIMULATION if policy.name == SIMULATED.name else ""
-    return " ".join(filter(None, [ABOUT[what], written.lacks, simulated]))
-
-
-def _front_matter(path: Path, what: str, written: Written, licence: str) -> str:
-    is_folder, shards = path.is_dir(), [{"split": "train", "path": f"{path.name}/train-*"}]
-    size = SIZES[min(max(len(str(written.rows)) - 3, 0), len(SIZES) - 1)]
-    values = {
-        "pretty_name": f"{what.capitalize()} of an arena",
-        "license": licence,
-        "tags": ["human-feedback", "preference", "llm-evaluation", "arena"],
-        "size_categories": [size],
-        **({"dataset_info": described(sorted(path.iterdir()))} if is_folder else {}),
-        "configs": [{"config_name": "default", "data_files": shards if is_folder else path.name}],
-    }
-    lines = (
-        f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items()
+    cards = environment(Path(__file__).parent).overlay(autoescape=False, finalize=None)
+    cards.filters |= {"cell": in_markdown, "dumps": partial(json.dumps, ensure_ascii=False)}
+    card = cards.get_template("card.md").render(
+        what=what,
+        written=written,
+        policy=policy,
+        simulated=policy.name == SIMULATED.name,
+        licence=licence,
+        file=path.name,
+        shards=sorted(path.iterdir()) if path.is_dir() else [],
+        described=described,
+        rules=material,
+        version=__version__,
     )
-    return f"---\n{''.join(lines)}---\n"
-
-
-def _facts(path: Path, written: Written, policy: Policy, licence: str) -> str:
-    first, last = written.first, written.last
-    facts = {
-        "File": f"{_file_name(path)}, {written.rows:,} rows",
-        "Votes cast": f"{first:%Y-%m-%d} to {last:%Y-%m-%d}, UTC" if first and last else "none",
-        "Policy": f"{policy.name}. {' '.join(policy.rules)}",
-        **({"Export": written.of} if written.of else {}),
-        "Ratings": written.method or "none in this file",
-        "Licence": (
-            "not named: say under which licence others may use this file"
-            if licence == UNKNOWN_LICENCE
-            else licence
-        ),
-        "Written by": f"arena {__version__}",
-    }
-    return _table(("", ""), facts.items())
-
-
-def _file_name(path: Path) -> str:
-    if not path.is_dir():
-        return path.name
-    n = len([*path.iterdir()])
-    return f"{path.name}/, {n:,} shard{'s' if n > 1 else ''}"
-
-
-def _left_out(written: Written) -> str:
-    why = {reason: n for reason, n in written.votes.most_common() if reason is not None}
-    counted = f"{written.votes[None]:,} of {written.votes.total():,} count under the policy."
-    why |= {f"counts, but {reason}": n for reason, n in written.unfit.most_common()}
-    if not why:
-        return f"## Excluded\n\nNothing: {counted}\n"
-    rows = ((reason, f"{n:,}") for reason, n in why.items())
-    return f"## Excluded\n\n{counted}\n\n{_table(('why', 'number'), rows)}"
-
-
-def _texts(what: str, written: Written) -> str:
-    if what not in ("battles", "answers"):
-        return ""
-    if written.scrubbed is None:
-        words = "Texts are whole: mail, phone numbers, keys and addresses are still in them."
-        return f"## Personal data\n\n{words}\n"
-    words = (
-        f"Replaced in prompts and answers by rules (version {material.VERSION}), which miss some "
-        "and know no names of people; the column `scrubbed` marks the rows:"
-    )
-    counts: Mapping[str, int] = {kind: written.scrubbed[kind] for kind in material.KINDS}
-    rows = ((f"[{kind}]", f"{n:,}") for kind, n in counts.items())
-    return f"## Personal data\n\n{words}\n\n{_table(('kind', 'pieces'), rows)}"
-
-
-def _table(head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
-    lines = (f"| {in_markdown(name)} | {in_markdown(value)} |\n" for name, value in rows)
-    return "".join([f"| {' | '.join(head)} |\n| --- | --- |\n", *lines])
+    write_text(card, card_of(path))

@@ -35,7 +35,12 @@ def _read(kind: Any, words: Sequence[Token]) -> Any:
     """Read the words of an option: a moment is in UTC; numbers are finite, and never rounded."""
     text, kind = words[0].value, resolve_optional(kind)  # no word stands for None
     if kind is datetime:
-        return _moment(text)
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError as error:
+            msg = f"cannot read {text!r}: write 2026-01-31, or 2026-01-31T12:00:00Z."
+            raise ValueError(msg) from error
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if kind is int and not INTEGER.fullmatch(text):
         raise ValueError(f"{text!r} is no integer.")
     value = convert(kind, words)
@@ -47,15 +52,6 @@ def _read(kind: Any, words: Sequence[Token]) -> Any:
 def _require_finite(value: object, text: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{text!r} is no finite number.")
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        msg = f"cannot read {text!r}: write 2026-01-31, or 2026-01-31T12:00:00Z."
-        raise ValueError(msg) from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @Parameter(n_tokens=1)

@@ -55,7 +55,16 @@ SHOWN = 5
 def _show_written(work: Work, folder: Path, form: str) -> None:
     from judge.runs import forecast_all
 
-    _require_new(folder)
+    # No folder with requests: they may have been sent, and be paid for.
+    with suppress(FileNotFoundError, NotADirectoryError):
+        there = next(iter(sorted(folder.glob(f"{REQUESTS}*"))), None)
+        if there is not None:
+            raise DataError(f"{str(there)!r} exists, and may have been sent: name another folder.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"Cannot write {str(folder)!r}: {error.strerror}. Name a folder."
+        raise DataError(msg) from error
     estimate = asyncio.run(forecast_all(work.cases, work.method, work.journal, work.options))
     discount = work.model.judging.batch_discount
     if estimate.cost_usd is not None:
@@ -72,19 +81,6 @@ def _show_written(work: Work, folder: Path, form: str) -> None:
     if n < estimate.n_calls and work.method.by_checklist:
         say("These requests write the missing checklists; read the results, and write again.")
     say("Send them, put the results into the folder, and run with --batch read.")
-
-
-def _require_new(folder: Path) -> None:
-    """Raise `DataError` for a folder with requests: they may have been sent, and be paid for."""
-    with suppress(FileNotFoundError, NotADirectoryError):
-        there = next(iter(sorted(folder.glob(f"{REQUESTS}*"))), None)
-        if there is not None:
-            raise DataError(f"{str(there)!r} exists, and may have been sent: name another folder.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        msg = f"Cannot write {str(folder)!r}: {error.strerror}. Name a folder."
-        raise DataError(msg) from error
 
 
 async def _write(work: Work, folder: Path) -> tuple[list[str], int]:

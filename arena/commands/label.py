@@ -627,7 +627,18 @@ def _texts(source: str, columns: Sequence[tuple[str, str]]) -> list[str]:
 
 def _private(source: str, columns: Sequence[tuple[str, str]]) -> "Release":
     if "://" in source:
-        return _stored(source)
+        # The newest private release: another one beside it could be compared with it.
+        from arena.store.engine import reading_existing
+        from arena.store.log import newest_topics as newest
+
+        with reading_existing(source) as session:
+            stored = newest(session, private=True)
+        if stored is None:
+            raise SettingsError(
+                f"{source} has no release of private topics: an arena with "
+                "ARENA_SHOW_BATTLES=false makes one a week, once 50 people have asked 500 prompts."
+            )
+        return stored.release
     from judge.labels.files import asked_by
     from judge.labels.material import private_release
 
@@ -635,21 +646,6 @@ def _private(source: str, columns: Sequence[tuple[str, str]]) -> "Release":
     with working("Learning"):
         asked = asked_by(Files((source,)), named.get("prompt"), named.get("voter"))
         return private_release(None, asked)[0]
-
-
-def _stored(url: str) -> "Release":
-    """Give the newest private release: another one beside it could be compared with it."""
-    from arena.store.engine import reading_existing
-    from arena.store.log import newest_topics as newest
-
-    with reading_existing(url) as session:
-        stored = newest(session, private=True)
-    if stored is None:
-        raise SettingsError(
-            f"{url} has no release of private topics: an arena with ARENA_SHOW_BATTLES=false "
-            "makes one a week, once 50 people have asked 500 prompts."
-        )
-    return stored.release
 
 
 def _embedded(

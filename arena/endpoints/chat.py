@@ -761,7 +761,17 @@ def answer_of(line: Line) -> Completion:
         If it holds none: with what the line says of it.
     """
     if isinstance(result := line.fields.get("result"), dict):
-        return _of_anthropic(result)
+        kind, message = result.get("type"), result.get("message")
+        if kind == "errored":
+            inside = result.get("error")
+            inside = inside.get("error", inside) if isinstance(inside, dict) else inside
+            blamed = isinstance(inside, dict) and inside.get("type") == "invalid_request_error"
+            raise from_error({"error": inside}, status=400 if blamed else 500)
+        if kind in ("expired", "canceled"):
+            raise EndpointError(FailureClass.TIMEOUT, f"the request is {kind}")
+        if kind != "succeeded" or not isinstance(message, dict):
+            raise EndpointError(FailureClass.MALFORMED, f"a result of the type {kind!r}")
+        return _completion(message)
     response, error = line.fields.get("response"), line.fields.get("error")
     if not isinstance(response, dict):
         raise _not_carried_out(error)
@@ -780,20 +790,6 @@ def _not_carried_out(error: object) -> EndpointError:
     if code in ("batch_expired", "batch_cancelled"):
         return EndpointError(FailureClass.TIMEOUT, f"{code}: {message}")
     return from_error({"error": error or "neither a response nor an error"}, status=500)
-
-
-def _of_anthropic(result: Json) -> Completion:
-    kind, message = result.get("type"), result.get("message")
-    if kind == "errored":
-        inside = result.get("error")
-        inside = inside.get("error", inside) if isinstance(inside, dict) else inside
-        blamed = isinstance(inside, dict) and inside.get("type") == "invalid_request_error"
-        raise from_error({"error": inside}, status=400 if blamed else 500)
-    if kind in ("expired", "canceled"):
-        raise EndpointError(FailureClass.TIMEOUT, f"the request is {kind}")
-    if kind != "succeeded" or not isinstance(message, dict):
-        raise EndpointError(FailureClass.MALFORMED, f"a result of the type {kind!r}")
-    return _completion(message)
 
 
 def _completion(message: Json) -> Completion:

@@ -6,9 +6,11 @@ Which parameters an endpoint refuses by name, and a request without them.
 import json
 import math
 import re
+import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from importlib.resources import files
 from itertools import islice
 from typing import Any
 
@@ -25,40 +27,24 @@ _UNMISTAKABLE = frozenset(
 )
 """Names that are no words of English; the others are read only where they are marked as names."""
 
+_FORMS = tomllib.loads((files("arena.endpoints") / "failures.toml").read_text("utf-8"))
+_BY_STATUS, _BY_CODE, _BY_WORDS = (
+    {sign: FailureClass(name) for name, signs in _FORMS[table].items() for sign in signs}
+    for table in ("by_status", "by_code", "by_words")
+)
+_NO_CREDIT, _REFUSED, _VALUE, _HINT, _NO_SYSTEM = (
+    re.compile("|".join(_FORMS["patterns"][name]), re.IGNORECASE | re.DOTALL)
+    for name in ("no_credit", "refused", "value", "hint", "no_system")
+)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_REFUSED = re.compile(
-    r"unsupported|(?:not|n't|n’t|no longer|cannot)\s+(?:be\s+)?(?:currently\s+|yet\s+|a\s+)?"
-    r"(?:support|permit|allow|accept|recogni[sz]e|enable|available|valid|specified)|"
-    r"unknown|unrecogni[sz]ed|unexpected|extraneous|extra[_ .](?:inputs|fields|forbidden)|"
-    r"additional propert|(?:is|are) deprecated|不支持",
-    re.IGNORECASE,
-)
-"""Words of a refusal of what was sent."""
-_VALUE = re.compile(
-    r"too (?:large|high|low|small|many|long|big)|at (?:most|least)|(?:less|greater|more) than|"
-    r"exceed|maximum|minimum|between|out of range|strictly positive|must be (?:a|an|one)\b|"
-    r"larger|smaller|limit is|supported values|expected a value|in \[|length is",
-    re.IGNORECASE,
-)
-"""Words that blame the value of a parameter, not that it was sent."""
 _CODES = frozenset({"unsupported_parameter", "unknown_parameter", "unsupported_value"})
 _EXTRA = re.compile(r"extra[_.]?forbidden|value_error\.extra")
-_HINT = re.compile(r"did you mean.*|supported (?:parameters|fields|arguments)\b.*", re.I | re.S)
-"""What an endpoint proposes: the names in it are not those that it refuses."""
 _NAMED = re.compile(
     r"(?:[\"'`‘“\[{]\s*|(?:parameters?|arguments?|propert(?:y|ies)|fields?|keys?|options?|inputs?"
     r"|supplied|model)\W{1,3})?\b([A-Za-z_]+)\b(?=([\"'`’”\]}]|\s*:|\s(?:is|are)\s(?:not|un|no))?)",
     re.IGNORECASE,
 )
 _MESSAGES = re.compile(r"messages[.\[]\d")
-_NO_SYSTEM = re.compile(
-    r"system\s*(?:role|message|prompt|instruction)s?\W+(?:\w+\W+){0,4}?(?:not|n't|unsupported)"
-    r"|(?:not|n't)\s+(?:support|accept|allow)\w*\W+(?:the\W+)?(?:\w+\W+)?[\"'`]?system\b"
-    r"|role\W{1,4}system\b.*?(?:not|unsupported|unknown|invalid)|unexpected role\W+system"
-    r"|(?:only|must)\W+(?:\w+\W+){0,3}?user\W+(?:and|or|/)?\W*assistant\b"
-    r"|value\W+system\W+at\W+messages|developer instruction is not enabled",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def refused_in(error: Json, message: str) -> tuple[str, ...]:
@@ -185,83 +171,11 @@ def _folded(messages: Sequence[Json]) -> list[Json]:
     return [*turns[:first], {**turns[first], "content": content}, *turns[first + 1 :]]
 
 
-BY_STATUS = {
-    401: FailureClass.AUTH,
-    402: FailureClass.NO_CREDIT,
-    403: FailureClass.AUTH,
-    404: FailureClass.NOT_FOUND,
-    408: FailureClass.TIMEOUT,
-    413: FailureClass.CONTEXT_LENGTH,
-    429: FailureClass.RATE_LIMIT,
-}
 IN_A_REPLY = 200
 """Status of an error that comes in the place of a reply, and has none of its own."""
 
-BY_CODE = {
-    "context_length_exceeded": FailureClass.CONTEXT_LENGTH,
-    "exceed_context_size_error": FailureClass.CONTEXT_LENGTH,
-    "string_above_max_length": FailureClass.CONTEXT_LENGTH,
-    "content_filter": FailureClass.CONTENT_FILTER,
-    "content_policy_violation": FailureClass.CONTENT_FILTER,
-    "model_not_found": FailureClass.NOT_FOUND,
-    "not_found_error": FailureClass.NOT_FOUND,
-    "invalid_api_key": FailureClass.AUTH,
-    "authentication_error": FailureClass.AUTH,
-    "permission_error": FailureClass.AUTH,
-    "ThrottlingException": FailureClass.RATE_LIMIT,
-    "rate_limit_error": FailureClass.RATE_LIMIT,
-    "rate_limit_exceeded": FailureClass.RATE_LIMIT,
-    "overloaded_error": FailureClass.OVERLOADED,
-    "server_error": FailureClass.OVERLOADED,
-}
-"""Values of ``code`` or ``type`` in the error objects of OpenAI and those who follow it."""
-
-BY_WORDS = {
-    "context length": FailureClass.CONTEXT_LENGTH,
-    "context size": FailureClass.CONTEXT_LENGTH,
-    "context window": FailureClass.CONTEXT_LENGTH,
-    "input is too long": FailureClass.CONTEXT_LENGTH,
-    "input too large": FailureClass.CONTEXT_LENGTH,
-    "maximum context": FailureClass.CONTEXT_LENGTH,
-    "exceeds the maximum number of tokens": FailureClass.CONTEXT_LENGTH,
-    "maximum prompt length": FailureClass.CONTEXT_LENGTH,
-    "`inputs` must have less than": FailureClass.CONTEXT_LENGTH,
-    "`inputs` tokens + `max new tokens` must be": FailureClass.CONTEXT_LENGTH,
-    "prompt is too long": FailureClass.CONTEXT_LENGTH,
-    "too many tokens": FailureClass.CONTEXT_LENGTH,
-    "content filter": FailureClass.CONTENT_FILTER,
-    "content management policy": FailureClass.CONTENT_FILTER,
-    "content policy": FailureClass.CONTENT_FILTER,
-    "api key not valid": FailureClass.AUTH,
-    "invalid api key": FailureClass.AUTH,
-    "unexpected endpoint": FailureClass.NOT_FOUND,
-}
-"""Words of the message, for servers that give no code; not read where a server broke down.
-
-Google says so of a key under the status 400, LM Studio of an address under 200.
-"""
-
-NO_CREDIT = re.compile(
-    r"insufficient[_ ](?:quota|balance|credits?|funds?)|"
-    r"credits?[_ ]balance[_ ](?:is too low|exhaust)|"
-    r"billing[_ ](?:hard[_ ]limit|not[_ ]active)|"
-    r"(?:spend|spending|usage)[_ ]limit[_ ](?:exceeded|reached)|"
-    r"exceeded[_ ](?:your )?(?:current[_ ]quota|monthly included credits)|"
-    r"(?:plan|account) and billing|payment[_ ]required|out of credits?|no (?:more )?credits?\b|"
-    r"all available credits|not[_ ]enough[_ ]balance|out of (?:credit|funds|balance)|"
-    r"monthly spending limit|key limit exceeded|account is not active|account[_ ]?overdue|"
-    r"overdue (?:account|balance)|arrearage|"
-    r"balance (?:is )?(?:insufficient|not enough)|余额不足|欠费",
-    re.IGNORECASE,
-)
-"""Codes and words of an account that has nothing left to spend, or pays no more.
-
-OpenAI (``insufficient_quota``, ``credit_balance_exhausted``), Anthropic, Moonshot
-(``exceeded_current_quota_error``), DeepSeek, OpenRouter, xAI, Alibaba (``Arrearage``), Volcengine
-(``AccountOverdueError``), Zhipu. Google says the same of limits that pass, with a time to wait.
-"""
 SPENT_STATUS = frozenset({IN_A_REPLY, 400, 401, 403, 412, 429, 500})
-"""Statuses under which providers say so in words alone; 500 is MiniMax's."""
+"""Statuses under which providers say in words alone that an account is spent; 500 is MiniMax's."""
 
 MOST_READ = 4000
 """Characters of a message that are looked through: it may quote a prompt, and be long."""
@@ -343,7 +257,7 @@ def from_error(body: object, *, status: int, retry_after_s: float | None = None)
     read = message[:MOST_READ]
     wait_s = _wait_s(parts, read) if retry_after_s is None else retry_after_s
     refuses: tuple[str, ...] = ()
-    is_filtered = any(BY_CODE.get(code) is FailureClass.CONTENT_FILTER for code in codes)
+    is_filtered = any(_BY_CODE.get(code) is FailureClass.CONTENT_FILTER for code in codes)
     if status in (IN_A_REPLY, 400, 422) and not is_filtered:  # which quotes the prompt
         refuses = next((names for fields in parts if (names := refused_in(fields, read))), ())
     failure = _failure(status, codes, read, waits=wait_s is not None, refuses=bool(refuses))
@@ -403,7 +317,11 @@ def _message(fields: Json) -> str:
 def _in_words(value: object) -> str:
     """Write what is in the place of a message; of a validator's faults each with its place."""
     if isinstance(value, str):
-        return _titled(value)
+        if not PAGE.match(value):
+            return value
+        title = TITLE.search(value[:MOST_READ])
+        words = " ".join(re.sub(r"<[^>]*>", " ", title[2]).split()) if title else ""
+        return f"a page of HTML titled {words!r}" if words else "a page of HTML without a title"
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
         return "; ".join(
             f"{'.'.join(map(str, one['loc']))}: {one.get('msg')}"
@@ -412,15 +330,6 @@ def _in_words(value: object) -> str:
             for one in value
         )
     return json.dumps(value)
-
-
-def _titled(text: str) -> str:
-    """Give a text as it is, and of a page of HTML its title."""
-    if not PAGE.match(text):
-        return text
-    title = TITLE.search(text[:MOST_READ])
-    words = " ".join(re.sub(r"<[^>]*>", " ", title[2]).split()) if title else ""
-    return f"a page of HTML titled {words!r}" if words else "a page of HTML without a title"
 
 
 def _wait_s(parts: list[Json], message: str) -> float | None:
@@ -451,9 +360,9 @@ def _failure(
 ) -> FailureClass:
     if _is_spent(status, codes, message, waits=waits):
         return FailureClass.NO_CREDIT
-    if status in BY_STATUS:
-        return BY_STATUS[status]
-    named = [BY_CODE[code] for code in codes if code in BY_CODE]
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    named = [_BY_CODE[code] for code in codes if code in _BY_CODE]
     if named:
         return named[0]
     if refuses:
@@ -461,17 +370,17 @@ def _failure(
     if status >= 500:
         return FailureClass.OVERLOADED
     words = message.lower().replace("_", " ")
-    matches = (failure for phrase, failure in BY_WORDS.items() if phrase in words)
+    matches = (failure for phrase, failure in _BY_WORDS.items() if phrase in words)
     unknown = FailureClass.OVERLOADED if status == IN_A_REPLY else FailureClass.BAD_REQUEST
     return next(matches, unknown)
 
 
 def _is_spent(status: int, codes: list[str], message: str, *, waits: bool) -> bool:
     """Tell an account without credit from a limit that passes, and from an error of a server."""
-    if status == 402 or any(map(NO_CREDIT.search, codes)):
+    if status == 402 or any(map(_NO_CREDIT.search, codes)):
         return True
     in_words = status in SPENT_STATUS and not waits
-    return in_words and NO_CREDIT.search(message) is not None
+    return in_words and _NO_CREDIT.search(message) is not None
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:

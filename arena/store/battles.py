@@ -512,7 +512,19 @@ def open_battle(session: Session, new: NewBattle) -> StoredBattle:
     connection = session.connection()
     voter = {"id": new.owner.id, "kind": new.owner.kind, "created": new.created}
     connection.execute(_NOTE_VOTER, voter)
-    battle = _battle(new) | {"continues": continues, "process": session.info["process"]}
+    battle = {
+        **attributes(new, "public_id", "mode", "prompt_set", "prompt_id", "pacing", "created"),
+        **attributes(new, "side_seed", "sampler", "sampler_version", "pair_probability"),
+        "owner": new.owner.id,
+        "model_a": new.a.id,
+        "model_b": new.b.id,
+        "system_prompt_hash_a": _prompt_hash(new.a),
+        "system_prompt_hash_b": _prompt_hash(new.b),
+        "state": BattleState.CREATED,
+        "app_version": new.app_version,
+        "continues": continues,
+        "process": session.info["process"],
+    }
     inserted = connection.execute(_TURNS_BATTLE, battle).inserted_primary_key
     assert inserted is not None, "the row was not written"
     (key,) = inserted
@@ -839,20 +851,6 @@ def _cost(outcome: AnswerOutcome) -> float | None:
     if outcome.price is None or outcome.tokens_in is None or outcome.tokens_out is None:
         return None
     return outcome.price.cost(outcome.tokens_in, outcome.tokens_out)
-
-
-def _battle(new: NewBattle) -> dict[str, object]:
-    return {
-        **attributes(new, "public_id", "mode", "prompt_set", "prompt_id", "pacing", "created"),
-        **attributes(new, "side_seed", "sampler", "sampler_version", "pair_probability"),
-        "owner": new.owner.id,
-        "model_a": new.a.id,
-        "model_b": new.b.id,
-        "system_prompt_hash_a": _prompt_hash(new.a),
-        "system_prompt_hash_b": _prompt_hash(new.b),
-        "state": BattleState.CREATED,
-        "app_version": new.app_version,
-    }
 
 
 def _new_answer(

@@ -95,7 +95,19 @@ def open_engine(url: str, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Engine:
     StoreError
         If the URL cannot be read or the database cannot be reached.
     """
-    parsed = _parse(url)
+    scheme, separator, rest = url.partition("://")
+    fault = f"Write it like {EXAMPLES}."
+    try:
+        parsed = make_url(f"postgresql{separator}{rest}" if scheme == "postgres" else url)
+    except (ArgumentError, ValueError):
+        parsed = None
+    if parsed is not None and parsed.get_backend_name() == "sqlite":
+        if parsed.host:
+            parsed, fault = None, "A file takes three slashes: sqlite:///file.db."
+    elif parsed is not None and "@" in f"{parsed.host}{parsed.database}{[*parsed.query]}":
+        parsed, fault = None, "Write special characters of the password as %40 (for @) and so on."
+    if parsed is None:  # it is not quoted: it may hold a password
+        raise StoreError(f"Cannot read the database URL. {fault}")
     match parsed.get_backend_name():
         case "sqlite":
             return _open_sqlite(parsed, lock_timeout_s)
@@ -144,23 +156,6 @@ def snapshot(engine: Engine) -> Engine:
 def sqlite_file(url: URL) -> Path:
     """File of a SQLite database."""
     return Path((url.database or "").removeprefix("file:").partition("?")[0])
-
-
-def _parse(url: str) -> URL:
-    scheme, separator, rest = url.partition("://")
-    fault = f"Write it like {EXAMPLES}."
-    try:
-        parsed = make_url(f"postgresql{separator}{rest}" if scheme == "postgres" else url)
-    except (ArgumentError, ValueError):
-        parsed = None
-    if parsed is not None and parsed.get_backend_name() == "sqlite":
-        if parsed.host:
-            parsed, fault = None, "A file takes three slashes: sqlite:///file.db."
-    elif parsed is not None and "@" in f"{parsed.host}{parsed.database}{[*parsed.query]}":
-        parsed, fault = None, "Write special characters of the password as %40 (for @) and so on."
-    if parsed is None:  # it is not quoted: it may hold a password
-        raise StoreError(f"Cannot read the database URL. {fault}")
-    return parsed
 
 
 def _open_postgresql(url: URL, lock_timeout_s: float) -> Engine:
@@ -321,7 +316,20 @@ def migrate(engine: Engine, name: str | None = None) -> None:
         return
     with named(f"use the database {name}"), engine.begin() as connection:
         alone(connection)
-        _upgrade(connection, name)
+        current = revision(connection, name)
+        if current is None:
+            if set(inspect(connection).get_table_names()) & set(Table.metadata.tables):
+                raise SchemaError(
+                    f"The database {name} holds tables that this arena did not make. Name "
+                    "another one."
+                )
+            Table.metadata.create_all(connection, checkfirst=False)
+            connection.execute(insert(ChainRow).values(id=1, head=""))
+            MigrationContext.configure(connection).stamp(_script(), "head")
+        elif current != newest():
+            config = _config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
 
 
 def alone(connection: Connection) -> None:
@@ -378,16 +386,12 @@ def clear_space(engine: Engine, wait_s: float) -> None:
     tables = ", ".join(OF_WORDS)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for what in (f"(FULL, ANALYZE) {tables}", "(FULL) pg_statistic"):
-            _wait_for_readers(connection, wait_s)
+            # Until nobody reads as of before now: what they may still see is written again, too.
+            latest = time.monotonic() + wait_s
+            now = connection.scalar(text("SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text)"))
+            while connection.scalar(_READS_OLDER, {"now": now}):
+                _pause(connection.engine, latest, wait_s)
             connection.exec_driver_sql(f"VACUUM {what}")
-
-
-def _wait_for_readers(connection: Connection, wait_s: float) -> None:
-    """Wait until nobody reads as of before now: what they may still see is written again, too."""
-    latest = time.monotonic() + wait_s
-    now = connection.scalar(text("SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text)"))
-    while connection.scalar(_READS_OLDER, {"now": now}):
-        _pause(connection.engine, latest, wait_s)
 
 
 def _clear_sqlite(engine: Engine, wait_s: float) -> None:
@@ -416,22 +420,6 @@ def _config() -> Config:
 @cache
 def _script() -> ScriptDirectory:
     return ScriptDirectory.from_config(_config())
-
-
-def _upgrade(connection: Connection, name: str) -> None:
-    current = revision(connection, name)
-    if current is None:
-        if set(inspect(connection).get_table_names()) & set(Table.metadata.tables):
-            raise SchemaError(
-                f"The database {name} holds tables that this arena did not make. Name another one."
-            )
-        Table.metadata.create_all(connection, checkfirst=False)
-        connection.execute(insert(ChainRow).values(id=1, head=""))
-        MigrationContext.configure(connection).stamp(_script(), "head")
-    elif current != newest():
-        config = _config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
 
 
 @contextmanager

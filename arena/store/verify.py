@@ -551,7 +551,11 @@ def restore(file: Path, url: str, progress: Progress) -> Copied:
 
 def _write_file(source: Engine, file: Path, progress: Progress) -> tuple[Copied, str | None]:
     with snapshot(source).connect() as read, opened(f"sqlite:///{file}") as target:
-        _require_newest(read)
+        if (current := revision(read)) != newest():
+            raise SchemaError(
+                f"The database {shown(read.engine)} has schema {current!r}, and this version "
+                f"backs up schema {newest()!r} only: use the version that serves it."
+            )
         migrate(target)
         with target.begin() as write:
             copied = _copy(read, write, progress)
@@ -634,14 +638,6 @@ def _require_file(source: Engine) -> None:
     if source.dialect.name == "sqlite" and not (file := sqlite_file(source.url)).is_file():
         msg = f"There is no database {str(file)!r}: name the one to back up with --database."
         raise StoreError(msg)
-
-
-def _require_newest(read: Connection) -> None:
-    if (current := revision(read)) != newest():
-        raise SchemaError(
-            f"The database {shown(read.engine)} has schema {current!r}, and this version backs up "
-            f"schema {newest()!r} only: use the version that serves it."
-        )
 
 
 def _require_backup(copy: Engine, file: Path) -> None:

@@ -383,24 +383,20 @@ class _VotedAnswer(NamedTuple):
     text: str
 
 
-def _whole_id(session: Session, target: str) -> str:
-    """Give the id of the one voter whose id begins so; a whole id, or another, as it is."""
-    ids = (col(VoterRow.id), col(VoterRow.person))
-    begins = or_(*(one.startswith(target, autoescape=True) for one in ids))
-    query = select(OWNER, col(VoterRow.id)).where(begins)
-    known = session.connection().execute(query).all() if len(target) >= LEAST_ID else []
-    owners = {owner for owner, _ in known}
-    is_whole = target in owners | {one for _, one in known}
-    return target if is_whole or len(owners) != 1 else str(owners.pop())
-
-
 def meant(session: Session, target: str) -> tuple[str, list[str], list[str]]:
     """Give the whole id of a voter or battle, the battles of its votes, and users of that name.
 
     A name that one user alone has stands for their id; they are not looked for where an id has
     votes.
     """
-    whole = _whole_id(session, target)
+    # The id of the one voter whose id begins so; a whole id, or another, as it is.
+    ids = (col(VoterRow.id), col(VoterRow.person))
+    begins = or_(*(one.startswith(target, autoescape=True) for one in ids))
+    query = select(OWNER, col(VoterRow.id)).where(begins)
+    known = session.connection().execute(query).all() if len(target) >= LEAST_ID else []
+    owners = {owner for owner, _ in known}
+    is_whole = target in owners | {one for _, one in known}
+    whole = target if is_whole or len(owners) != 1 else str(owners.pop())
     battles = _battles_meant(session, whole)
     if battles:
         return whole, battles, []

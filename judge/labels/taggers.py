@@ -210,16 +210,6 @@ def _count(text: _Text, words: str) -> int:
     return len(text.vocabulary & WORDS[words])
 
 
-def _is_code(text: _Text) -> bool:
-    perhaps = _count(text, "perhaps_programming")
-    return (
-        perhaps >= 3
-        or _count(text, "programming") > 0
-        or (perhaps > 0 and "```" in text.text)
-        or _RULES["code"].holds(text.text)
-    )
-
-
 _NUMBER = re.compile(r"\d+(?:[.,/]\d+)*|\b(?:two|three|four|five|six|seven|twice|half|dozen)\b")
 
 
@@ -242,7 +232,13 @@ def _several(pattern: re.Pattern[str], text: str, least: int) -> bool:
 
 def _kinds(text: _Text) -> dict[str, bool]:
     """Return whether a prompt is of each of `CATEGORIES`; it may be of several."""
-    is_code = _is_code(text)
+    perhaps = _count(text, "perhaps_programming")
+    is_code = (
+        perhaps >= 3
+        or _count(text, "programming") > 0
+        or (perhaps > 0 and "```" in text.text)
+        or _RULES["code"].holds(text.text)
+    )
     return {
         "roleplay": _RULES["roleplay"].holds(text.text),
         "translation": _RULES["translation"].holds(text.text)

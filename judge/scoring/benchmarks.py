@@ -620,7 +620,12 @@ def reward_scores(data: Annotations) -> RewardRows:
     for row in models:
         over = [one["score"] for one in models if one["model"] == row["model"]]
         row["mix"] = float(np.mean(over))
-    return models, _on_unread(models)
+    return models, [
+        f"{row['model']!r}: {row['n_unread']} of {row['n'] + row['n_unread']} rows have no "
+        "verdict; they are excluded."
+        for row in models
+        if row["n_unread"]
+    ]
 
 
 def instruction_scores(data: Annotations) -> RewardRows:
@@ -674,12 +679,3 @@ def _rewards_mean(values: Floats, prompts: Ints) -> dict[str, Any]:
     mean = mean_reward(values)
     numbers = {"n": len(known), "n_unread": int((~read).sum()), "score": mean}
     return numbers | {"standard_error": error} | bounded(mean, error, n_groups, -1.0, 1.0)
-
-
-def _on_unread(models: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [
-        f"{row['model']!r}: {row['n_unread']} of {row['n'] + row['n_unread']} rows have no "
-        "verdict; they are excluded."
-        for row in models
-        if row["n_unread"]
-    ]

@@ -393,20 +393,16 @@ def _models(both: Sequence[Rows]) -> tuple[tuple[str, ...], Ints, Ints]:
     names, codes = merged([rows.names[side] for side in of_sides("model") for rows in both])
     used, place = np.unique(np.concatenate(codes), return_inverse=True)
     models = tuple(names[code] for code in used)
-    _refuse_twins(models)
-    left, right = place.astype(np.int64).reshape(2, -1)
-    return models, left, right
-
-
-def _refuse_twins(names: Sequence[str]) -> None:
     seen: dict[str, str] = {}
-    for name in names:
+    for name in models:
         other = seen.setdefault(spelling(name), name)
         if other != name:
             raise DataError(
                 f"Models {other!a} and {name!a} differ only in case, spaces or characters that "
                 "look alike: give each model one spelling in votes and verdicts."
             )
+    left, right = place.astype(np.int64).reshape(2, -1)
+    return models, left, right
 
 
 def _numbered(

@@ -126,7 +126,8 @@ class Picture:
         names = {colour: f"var(--{part})" for part, colour in _parts(light)}
         colours = re.compile("|".join(names))
         svg = re.sub("<[^>]*>", lambda tag: colours.sub(lambda c: names[c[0]], tag[0]), svg)
-        return _PAGE.format(
+        page = (Path(__file__).parent / "page.html").read_text("utf-8")
+        return page.format(
             title=in_html(self.title),
             light=_properties(light),
             dark=_properties(THEMES["dark"]),
@@ -181,43 +182,6 @@ def _properties(theme: Theme) -> str:
 
 
 _XML_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{title}</title>
-<style>
-:root {{ {light} }}
-@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}
-body {{ margin: 2rem auto; max-width: 60rem; padding: 0 1rem; background: var(--ground);
- color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }}
-h1 {{ font-size: 1.3rem; }}
-figure {{ margin: 0; overflow-x: auto; }}
-svg {{ max-width: 100%; height: auto; }}
-figcaption {{ color: var(--muted); max-width: 45rem; }}
-table {{ border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .15rem .7rem; border-bottom: 1px solid var(--faint); text-align: right; }}
-th:first-child, td:first-child {{ text-align: left; overflow-wrap: anywhere; }}
-@media print {{ :root {{ {light} }} }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<figure>
-{svg}<figcaption>{caption}</figcaption>
-</figure>
-<details open><summary>The numbers</summary>
-{table}
-</details>
-</body>
-</html>
-"""
-
 
 LEAST_SPAN = 100.0
 """Points that a scale of ratings shows at least."""
