@@ -940,10 +940,12 @@ class SignSums:
     of the information, this is ``(e_c d_c - w_c delta) / (1 - w_c)``. So, for
     the contrast a_c of d_c between two models and N of delta::
 
-        T = |N| / sqrt(sum_c (e_c a_c - w_c N)^2 / (1 - w_c)^2)
+        T = |N| / sqrt((U - 1) / U sum_c (e_c a_c - w_c N)^2 / (1 - w_c)^2)
 
     the same statistic as the leaderboard's, whose squared error is
-    ``sum_c a_c^2`` (CR3); `DRAWS` draws of its maximum over pairs.
+    ``(U - 1) / U sum_c a_c^2`` (CR3); `DRAWS` draws of its maximum over pairs. Noise beside the
+    clusters is of known size, so all scores are multiplied by ``sqrt((U - 1) / U)``: then N varies
+    as CR3 has it.
 
     Where we deviate: the literature tests one contrast at a time, and has no
     need of ``H_c = w_c H``. With each cluster's own H_c the bar is 0.3 to 0.4 %
@@ -1010,7 +1012,7 @@ class SignSums:
         shrink = jackknife_factor(self.clusters)
         beside = covariance - shrink * self.spread
         noise = _noise(beside, np.abs(covariance).max(), len(self.delta), self._rng)
-        own = shrink * difference_variances(self.widened)[first, second]
+        own = shrink**2 * difference_variances(self.widened)[first, second]
         known = difference_variances(beside)[first, second].clip(min=0)
         parts = []
         for rows in np.array_split(np.arange(len(noise)), -(-len(noise) * len(own) // CHUNK)):
@@ -1018,7 +1020,7 @@ class SignSums:
                 each[rows][:, first] - each[rows][:, second]
                 for each in (self.delta, self.crossed, noise)
             )
-            square = own + shrink * delta * (delta * self.projected - 2 * crossed) + known
+            square = own + shrink**2 * delta * (delta * self.projected - 2 * crossed) + known
             reach, error = np.sqrt(shrink) * delta + extra, np.sqrt(square.clip(min=0))
             ratio = np.divide(np.abs(reach), error, out=np.zeros_like(reach), where=error > 0)
             parts.append(ratio.max(axis=1))

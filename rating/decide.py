@@ -486,9 +486,9 @@ class Gate:
         Votes of people on either model, and verdicts that counted.
     needed : int or None
         More votes that settle the requirement with a power of 0.8, if the lead is as estimated
-        and they come from new people on new prompts; if the models are even where no lead is
-        estimated. 0 once it is settled, None where the lead is so near the line that no number
-        would do.
+        and they come from new people on new prompts. Where no lead is estimated: if the models
+        are even and votes independent, for clusters that are not known yet can only add to it.
+        0 once it is settled, None where the lead is so near the line that no number would do.
     needed_same_prompts : int or None
         The same for new people on the prompts that there are.
     by : {"people", "people and judge", "judge alone", "nothing"}
@@ -590,15 +590,14 @@ class Gate:
         if self.needed is None and self.difference is None:
             return f"{required} No number of votes settles it if {ahead}."
         if self.needed is None:
-            return (
-                f"{required} The lead is so near the line that no number of votes may settle it."
-            )
+            return f"{required} The lead is near the line: no number of votes may settle it."
         more = f"About {self.needed:,} more {_word(self.needed, 'vote', 'votes')}"
         if done:
             more = f"About {done + self.needed:,} votes in a new gate"
-        power = f"settle it with {100 * POWER:g}% power"
         if self.difference is None:
-            return f"{required} {more} on the two {power}, if {ahead}."
+            more += f" on the two give {100 * POWER:g}% power, if {ahead} and votes independent"
+            return f"{required} {more}; clustered votes need more."
+        power = f"settle it with {100 * POWER:g}% power"
         same = self.needed_same_prompts
         on_same = "no number does" if same is None else f"about {done + same:,} do"
         if same == self.needed:
@@ -714,9 +713,9 @@ def untold(known: Gate, why: str) -> Gate:
 def votes_for_even_models(options: GateOptions, there: int) -> int | None:
     """Return the more votes that settle a gate with a power of 0.8 where the models are even.
 
-    Each vote gives a quarter of information. A gate that requires a better model is planned for
-    a lead of as many points above the line. None where no number up to `MOST_NEEDED` will do, as
-    without a margin: even models are then on the line.
+    Each vote gives a quarter of information, if all are independent. A gate that requires a better
+    model is planned for a lead of as many points above the line. None where no number up to
+    `MOST_NEEDED` will do, as without a margin: even models are then on the line.
 
     >>> ask = GateOptions(candidate="x", incumbent="y", margin=20, looks=1)
     >>> votes_for_even_models(ask, there=20)

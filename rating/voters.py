@@ -387,8 +387,8 @@ def check_voters(
     ever reaches ``1 / alpha`` with probability alpha at most, however often one looks:
     approximately, as strengths, random effects and lean are fitted to the same votes, and on
     average over honest voters. A person of very unusual preferences is flagged more often. Of a
-    hundred honest voters at 0.05, five false flags are expected, so a flag is a reason to look
-    and to show the board with and without, not a verdict.
+    hundred honest voters at 0.05, at most five false flags are expected, so a flag is a reason to
+    look and to show the board with and without, not a verdict.
 
     Ties are excluded: how often a person ties is a habit, not a sign of
     dishonesty, and half a win is no likelihood. A voter who only ties is

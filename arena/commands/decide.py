@@ -139,8 +139,8 @@ def gate(
     judge
         Judge to use, if the file has several.
     certificate
-        Validation certificate of `arena study judge`: where there are no votes yet, the judge
-        decides alone, and the result says so.
+        Validation certificate of `arena study judge`: where votes are below the minimums, the
+        judge decides alone, and the result says so.
     form
         Output format: text, JSON, Markdown for a pull request, or JUnit XML for CI.
     out

@@ -185,7 +185,8 @@ def _show(result: Mapping[str, Any]) -> None:
     rows = [[_cell(name, row) for name in names] for row in models]
     right = [place for place, name in enumerate(names) if name not in TEXTS]
     heads = HEADINGS | ({"score": MARKS_MEAN} if "adjusted" in names else {})
-    grid = table([heads[name] for name in names], rows, right)
+    shown = {name for name in names for row in models if row.get(ERRORS.get(name, "")) is not None}
+    grid = table([heads[name] + " ± SE" * (name in shown) for name in names], rows, right)
     show(grid, *warnings(result["warnings"]))
 
 

@@ -543,8 +543,8 @@ def _lead_table(judges: Judges) -> Table:
         rows,
         note=(
             "Difference in agreement with people, in percentage points, ties excluded; intervals "
-            "resample the same prompts and people for both. An interval that includes 0 shows no "
-            "difference."
+            "resample the same prompts and people for both. An interval that includes 0 does not "
+            "show a difference."
         ),
     )
 
@@ -572,7 +572,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     ]
     for name, title in (
         ("items_per_person", "Items per person, median"),
-        ("decides_at", "Items per person needed to decide"),
+        ("decides_at", "Items per person, enough to decide"),
     ):
         values = [None if test is None else getattr(test, name) for test in tested]
         rows[title] = [NONE if value is None else f"{value:,.0f}" for value in values]
@@ -588,8 +588,8 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
                 f"judge passes at {percent(PASS)} or more, if choosing at random and choosing the "
                 "longer answer reach less. Another person: one of the others, drawn on each item, "
                 "in the judge's place. On 'At least equivalent', no judge exceeds the "
-                "others' majority. With the items per person needed to decide, another person "
-                "passes in about 90% of studies. At least equivalent: share of items on which "
+                "others' majority. With the items per person that are enough, another person "
+                "passes in at least 90% of studies. At least equivalent: share of items on which "
                 "others agree with the judge at least as often."
             ),
         ),
@@ -658,8 +658,8 @@ def chance_section(judges: Judges) -> Section:
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; a tie is a third answer if any "
             "vote is one. They differ in the agreement expected by chance: if nearly all answers "
-            "are ties, alpha falls and AC1 does not, so read them together. The best "
-            f"possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
+            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Judge ÷ two "
+            f"people and best possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )
     return Section("Agreement beyond chance, and relative to people", table=table)

@@ -167,7 +167,7 @@ def _contest_table(contests: Contests) -> Table:
             f"{one} minus {other}": [number_of(gap[kind]) for kind in KINDS]
             for (one, other), gap in contests.items()
         },
-        note=("Observed correlations, paired by prompt: an interval with 0 shows no difference."),
+        note="Observed, paired by prompt: an interval with 0 does not show a difference.",
     )
 
 

@@ -798,7 +798,7 @@ def contest(
     """Compare two judges' boards with people's, the same prompts drawn for all three.
 
     By kind, the first judge's correlation less the second's, as found, over the models on all
-    three boards: an interval that holds 0 shows no difference. Without an interval where they are
+    three boards: an interval that holds 0 does not show a difference. Without one where they are
     the same in every draw. Intervals as in `judge.studies.boards.compare_boards`.
     """
     names = common_models(people, first, second)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from judge.case import Order
 from judge.studies.alignment import LIST_TERM, REFUSAL, Aligned, align, merged
-from judge.studies.estimates import by_rater
+from judge.studies.estimates import by_rater, plural
 from judge.studies.rows import COST, ITEM, LATENCY, Items, Labels, Rows, Source, read_rows
 from rating.counting import spelling
 from rating.errors import DataError
@@ -31,7 +31,7 @@ NO_ORDER = (
     "only: the response that the judge saw first is unknown."
 )
 _AGAIN = (
-    "{n:,} votes are by people who already voted on the same item: people are compared "
+    "{votes} after an earlier one by the same voter on the item: people are compared "
     "with others only. Votes on several criteria need one study each (--where)."
 )
 _TWINS = (
@@ -164,7 +164,7 @@ def study_data(aligned: Aligned) -> StudyData:
     if unsure:
         warnings.append(unsure)
     if again := people.n - len(by_rater(items, people)[0]):
-        warnings.append(_AGAIN.format(n=again))
+        warnings.append(_AGAIN.format(votes=plural(again, "vote")))
     judges = tuple(_judges(given, item[1], flipped[1], first))
     spellings = Counter(spelling(judge.name) for judge in judges)
     if twins := [f"{one.name!a}" for one in judges if spellings[spelling(one.name)] > 1]:

@@ -130,7 +130,7 @@ class Alternative:
     majority : float
         Winning rate of what most of the others say; no judge has a higher advantage.
     decides_at : int or None
-        Items per person that the test takes, as `judge.studies.alternative.alternative` has it.
+        Items per person that are enough, as `judge.studies.alternative.alternative` has it.
     """
 
     winning_rate: float
@@ -384,8 +384,8 @@ def _not_passed(evidence: Evidence) -> str:
     if test.winning_rate < PASS:
         if test.decides_at is not None and test.items_per_person < test.decides_at:
             return (
-                "The alternative-annotator test is underpowered: 90% power for another person "
-                f"takes about {test.decides_at:,} items per person; the median of the "
+                "The alternative-annotator test may be underpowered: another person passes with "
+                f"at least 90% power with {test.decides_at:,} items per person; the median of the "
                 f"{test.people_tested} people tested is {test.items_per_person:,.0f}."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
@@ -457,8 +457,8 @@ def _reference(test: Alternative) -> str:
         return f"{text}."
     return (
         f"{text}; a person drawn for each item would replace {percent(test.person)} and pass in "
-        f"{percent(test.person_passed)} of the draws. About {test.decides_at:,} items per person "
-        "are needed for another person to pass in 90% of studies; the median here is "
+        f"{percent(test.person_passed)} of the draws. With {test.decides_at:,} items per person, "
+        "another person passes in at least 90% of studies; the median here is "
         f"{test.items_per_person:,.0f}."
     )
 
@@ -509,7 +509,7 @@ def _favouritism(evidence: Evidence) -> str:
     models = plural(len(evidence.favouritism), "model")
     text = f"Favouritism could be tested for {tested} of {models}"
     if not evidence.biased:
-        text += f" and was not found there (more than {FAVOURED:g} wins per item)"
+        text += f"; none above {FAVOURED:g} wins per item was shown"
     return f"{text}. The test can miss a judge that favours the best model."
 
 

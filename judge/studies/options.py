@@ -104,7 +104,7 @@ class Terms:
     Attributes
     ----------
     certificate : Path or None
-        Write a validation certificate (.toml) if the judge may replace people.
+        Write a validation certificate (.toml) with a grade per model, also if none passes.
     margin : float or None
         Maximum difference between the judge's and people's win rate of a model, in percentage
         points; to be fixed before seeing the votes.

@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 from arena.play.simulation import TASTES
+from rating.likelihood import solve, win_probability
+from rating.variants import to_points
 from tests.command import Command, examples, run
 from tests.sqlite import new_sqlite
 
@@ -179,14 +182,22 @@ def test_the_first_rating_of_the_readme_runs_on_the_votes_that_come_along(
 ) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert ".venv/bin/arena rate samples`" in readme
-    done = command("rate", "samples", "--format", "csv")
+    done = command("rate", "samples", "--format", "json")
     assert done.returncode == 0
     assert done.stderr == (
         "arena: samples are 600 simulated votes with known ground truth, not votes of people.\n"
     )
-    models = [row.split(",")[0] for row in done.stdout.splitlines()[1:]]
+    rows = json.loads(done.stdout)["ratings"]
     planted = sorted(TASTES.strengths, key=TASTES.strengths.__getitem__, reverse=True)
-    assert models == planted
+    assert [row["model"] for row in rows] == planted
+    tied = 1 - (1 - TASTES.both_bad) * (1 - TASTES.tie)
+    won = win_probability(np.array([TASTES.strengths[model] for model in planted]))
+    wins = (tied / 2 + (1 - tied) * won) * (1 - np.eye(5))
+    truth = to_points(solve(wins, np.zeros(5), ridge=0).theta)
+    for row, points in zip(rows, truth, strict=True):
+        assert row["lower"] < points < row["upper"]
+    guide = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text(encoding="utf-8")
+    assert "should contain {:.0f}, {:.0f}, {:.0f}, {:.0f} and {:.0f}:".format(*truth) in guide
     assert command("plan", "samples").returncode == 0
     (tmp_path / "samples").mkdir()
     shutil.copyfile(votes_file(tmp_path), tmp_path / "samples" / "votes.csv")

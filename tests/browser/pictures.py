@@ -598,16 +598,16 @@ def safety_of_rocks(file: Path) -> Path:
 
 
 def newcomer_rock(file: Path) -> Path:
-    """What a judge says of a rock that nobody has voted on."""
+    """What a judge says of a rock that nobody has voted on, from the fewest known models."""
     anchors = [
         {"model": name_of(rock), "rating": 1200.0 - 80 * n, "by": "people"}
-        for n, rock in enumerate(ROCKS)
+        for n, rock in enumerate((*ROCKS, "Flint 2", "Chalk 1"))
     ]
     stated = {
         "model": name_of(NEW_ROCK),
         "judge": "judge-large",
         "level": 0.95,
-        "calibrated_on": len(ROCKS),
+        "calibrated_on": len(anchors),
         "judge_only": {"value": 1087.0, "lower": 961.0, "upper": 1204.0},
         "board": anchors,
         "warnings": [],

@@ -221,7 +221,7 @@ def test_even_models_on_the_line_are_settled_by_no_number_of_votes(margin: float
     assert "No number of votes settles it if the models are equal." in even.verdict
     better = known(replace(ASKED, margin=0.0, require="better"))
     assert better.needed is not None
-    assert "is 20 points ahead" in better.verdict
+    assert "20 points ahead and votes independent; clustered votes need more" in better.verdict
 
 
 def test_a_lead_on_the_line_is_settled_by_no_number_of_votes() -> None:

@@ -32,7 +32,7 @@ def every_sign(data: Comparisons) -> np.ndarray:
     for signs in product([-1, 1], repeat=len(a)):
         moved = np.array(signs) @ a
         left = (np.array(signs)[:, None] * a - share[:, None] * moved) / (1 - share[:, None])
-        largest.append((np.abs(moved) / np.sqrt((left**2).sum(axis=0))).max())
+        largest.append((np.abs(moved) / np.sqrt((len(a) - 1) * (left**2).mean(axis=0))).max())
     return np.array(largest)
 
 
@@ -44,14 +44,10 @@ def test_few_voters_give_the_quantile_over_all_their_signs(level: float) -> None
     assert low - 1e-9 <= drawn(data, level) <= high + 1e-9
 
 
-def test_two_models_and_many_even_voters_need_the_ordinary_quantile() -> None:
-    board = Design(n_models=2, n_voters=400, tail=0.1).draw(np.random.default_rng(3))
-    assert drawn(board) == pytest.approx(norm.ppf(0.975), abs=ERROR)
-
-
-def test_many_even_voters_need_tukeys_studentized_range() -> None:
-    board = Design(n_models=8, n_voters=400, tail=0.1).draw(np.random.default_rng(4))
-    tukey = studentized_range.ppf(0.95, 8, np.inf) / np.sqrt(2)
+@pytest.mark.parametrize("models", [2, 8])
+def test_many_even_voters_need_tukeys_studentized_range(models: int) -> None:
+    board = Design(n_models=models, n_voters=400, tail=0.1).draw(np.random.default_rng(4))
+    tukey = studentized_range.ppf(0.95, models, np.inf) / np.sqrt(2)
     assert drawn(board) == pytest.approx(tukey, abs=ERROR)
 
 
@@ -94,12 +90,12 @@ def test_two_voters_and_known_noise_give_the_quantile_calculated_by_hand() -> No
     signs.add(LeftOut(np.arange(2), np.tile(contrast, (2, 1)), np.full(2, 0.5), stranded=False))
     # The jackknife of two voters has the factor 1/2, and noise adds the variance 1.
     matrix = (1 / 2 * 2 + 1) * np.outer(contrast, contrast)
-    bar = signs.critical_value(matrix, (np.array([0]), np.array([1])), level=0.9)
+    bar = signs.critical_value(matrix, (np.array([0]), np.array([1])), level=0.6)
     # Alike, the voters move the difference by 2 and leave no residual: |2 sqrt(1/2) + z| / 1.
-    # With opposite signs each residual is 1 / (1 - 1/2): |z| / sqrt(1/2 (4 + 4) + 1).
+    # With opposite signs each residual is 1 / (1 - 1/2): |z| / sqrt((1/2)^2 (4 + 4) + 1).
     alike = norm.cdf(bar - np.sqrt(2)) - norm.cdf(-bar - np.sqrt(2))
-    opposite = 2 * norm.cdf(bar * np.sqrt(5)) - 1
-    assert (alike + opposite) / 2 == pytest.approx(0.9, abs=0.01)
+    opposite = 2 * norm.cdf(bar * np.sqrt(3)) - 1
+    assert (alike + opposite) / 2 == pytest.approx(0.6, abs=0.01)
 
 
 def test_the_bar_is_the_draw_that_has_the_level_of_all_draws_and_one_more() -> None:

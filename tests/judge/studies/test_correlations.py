@@ -115,15 +115,9 @@ def _correlated(
 def test_other_programs_find_the_same_correlations() -> None:
     ratings, scores = np.random.default_rng(3).normal(size=(2, 12))
     correlated = _correlated(ratings, 0.1, scores)
-    assert correlated.figures["spearman"].value == pytest.approx(
-        spearmanr(ratings, scores).statistic
-    )
-    assert correlated.figures["kendall"].value == pytest.approx(
-        kendalltau(ratings, scores).statistic
-    )
-    assert correlated.figures["pearson"].value == pytest.approx(
-        pearsonr(ratings, scores).statistic
-    )
+    for kind, theirs in zip(KINDS, (spearmanr, kendalltau, pearsonr), strict=True):
+        expected = theirs(ratings, scores).statistic
+        assert correlated.figures[kind].value == pytest.approx(expected)
     assert (correlated.n, correlated.warnings) == (12, ())
 
 

@@ -77,17 +77,14 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     verdict = answer()
     assert verdict.verdict == "yes"
     assert verdict.headline.startswith("Yes. The judge agrees with a person at most 5")
-    text = " ".join(verdict.reasons)
-    for part in ("follows the majority of the other people", "replace 90%", "About 422 items"):
-        assert part in text
-    for part in ("tested for 2 of 2 models", "can miss a judge that favours the best model"):
-        assert part in text
-    for part in ("80% (78–82)", "88% (86–90)", "100% of the 5 people", "margin of 10% of items"):
-        assert part in text
-    for part in ("20% for choosing at random", "40% for choosing the longer", "on 86% of items"):
-        assert part in text
-    for part in ("12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90"):
-        assert part in text
+    for part in (
+        *("follows the majority of the other people", "replace 90%", "With 422 items"),
+        *("2 of 2 models; none above 0.1 wins", "can miss a judge that favours the best"),
+        *("80% (78–82)", "88% (86–90)", "100% of the 5 people", "margin of 10% of items"),
+        *("20% for choosing at random", "40% for choosing the longer", "on 86% of items"),
+        *("12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90"),
+    ):
+        assert part in " ".join(verdict.reasons)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +107,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "underpowered: 90% power for another person takes about 422 items per person;",
+            "passes with at least 90% power with 422 items per person;",
         ),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (
