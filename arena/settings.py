@@ -607,8 +607,7 @@ def read_cards(folder: Path) -> "tuple[ProbePage, ...]":
         If there is no such folder, or a file in it holds no cards.
     """
     if not folder.is_dir():
-        msg = f"ARENA_CARDS: {str(folder)!r} is no folder. Make it, or leave the setting out."
-        raise SettingsError(msg)
+        raise SettingsError(f"ARENA_CARDS: {str(folder)!r} is no folder. Make or unset it.")
     return tuple(_card_page(file) for file in sorted(folder.glob("*.json")))
 
 

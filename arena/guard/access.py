@@ -8,7 +8,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network
@@ -118,9 +117,9 @@ class People:
         """Give the person whom a trusted proxy names, unless they are kept out."""
         person, fresh = self._fresh(f"{PROXY} {name}")
         if not fresh:
-            named = name
-            with suppress(UnicodeError):  # proxies send UTF-8, and headers are read as Latin-1
-                named = name.encode("latin1").decode()
+            # Proxies send UTF-8, and headers are read as Latin-1.
+            utf8 = name.encode("latin1", "replace").decode(errors="replace")
+            named = name if "\ufffd" in utf8 else utf8
             entered = self.enter(PROXY, name, named, self.known.role(named), before)
             person = self._hold(f"{PROXY} {name}", entered)
         return None if person is None or person.blocked else person

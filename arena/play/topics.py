@@ -86,9 +86,9 @@ async def _apart(database: str, *, private: bool) -> None:
     finally:
         process.kill()
     words = why.decode(errors="replace").strip()
-    is_fault = process.returncode not in (TOO_FEW, -SIGINT, -SIGTERM)  # by Ctrl+C or systemd
+    # Ctrl+C and systemd stop it with the arena.
+    level = logging.INFO if process.returncode in (TOO_FEW, -SIGINT, -SIGTERM) else logging.ERROR
     if process.returncode:
-        level = logging.ERROR if is_fault else logging.INFO
         logger.log(level, "Topics could not be released: %s", words or "stopped")
 
 

@@ -181,12 +181,9 @@ def _open_postgresql(url: URL, lock_timeout_s: float) -> Engine:
 
 
 def _prepare_postgresql(lock_timeout_s: float, connection: Any, _record: object) -> None:
-    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
-        connection.close()
-        raise StoreError(
-            f"The database has the encoding {encoding}. Make one with ENCODING 'UTF8'."
-        )
     try:
+        if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+            raise StoreError(f"The database has the encoding {encoding}; it must be UTF8.")
         with connection.cursor() as cursor:
             cursor.execute(f"SET lock_timeout = {1000 * lock_timeout_s:.0f}")
         connection.commit()
