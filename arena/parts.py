@@ -112,24 +112,14 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     race = _race(settings, store, roster)
     recordings = load_recordings(roster)
     pocket = PocketTransport()
-    timeouts = Timeouts(
-        first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
-    )
+    first, idle = settings.first_token_timeout_s, settings.idle_timeout_s
     keys = _keys(settings, roster, stored=bool(entries))
     known = store.read(studies.every, _now())
     for model in roster:
         for name in known.get(known_as(model), ()):
             logger.info("Model %r is asked without %s: its endpoint refuses it", model.id, name)
-    endpoints = reach(
-        roster,
-        keys,
-        recordings,
-        pocket,
-        timeouts,
-        settings.budgets(),
-        known,
-        partial(_keep_lesson, store),
-    )
+    timeouts, keep = Timeouts(first_token_s=first, idle_s=idle), partial(_keep_lesson, store)
+    endpoints = reach(roster, keys, recordings, pocket, timeouts, settings.budgets(), known, keep)
     metrics = Metrics()
     events = Telemetry() if settings.otel else None
     for model_id in store.register(tuple(roster), _now()):
@@ -137,6 +127,10 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     upkeep.pulse(store, looks=1)
     if settings.secret_key is None:
         logger.warning("ARENA_SECRET_KEY is not set: visitors are new people after a restart")
+    if not settings.members_only and (settings.oidc_groups or settings.oidc_domains):
+        logger.warning(
+            "Anybody may vote without sign-in: to limit it, set ARENA_MEMBERS_ONLY=true"
+        )
     limits = Limits(
         per_voter=settings.battles_per_voter_hour,
         per_address=settings.battles_per_address_hour,

@@ -40,8 +40,8 @@ LONGEST_STATEMENT = 5000
 """Characters of a statement on the evaluation card."""
 FROM_FILES = ("secret_key", "oidc_client_secret", "database")
 """Settings that ``ARENA_<NAME>_FILE`` can give: the content of a file, such as a Docker secret."""
-OF_OTHERS = re.compile("ARENA_(TESTS|SERVICE|PORT)_")
-"""Variables that are no settings: the tests', and what Kubernetes sets for a service "arena"."""
+OF_SERVICES = re.compile(r"ARENA_(\w+_)?(SERVICE_(HOST=|PORT[=_])|PORT(_\d+_[A-Z]+|=\w+://))")
+"""What Kubernetes sets for services "arena" and "arena-…": ``ARENA_PORT=tcp://10.0.0.1:80``."""
 HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
 
 
@@ -331,8 +331,10 @@ def read_settings(**given: object) -> Settings:
     """
     known = {f"ARENA_{name.upper()}" for name in Settings.model_fields}
     known |= (files := {f"ARENA_{name.upper()}_FILE": name for name in FROM_FILES}).keys()
-    for name in sorted(set(os.environ) - known):
-        if name.startswith("ARENA_") and not OF_OTHERS.match(name):
+    for name, value in sorted(os.environ.items()):
+        if OF_SERVICES.match(f"{name}={value}"):
+            del os.environ[name]  # it may have the name of a setting
+        elif re.match("ARENA_(?!TESTS_)", name) and name not in known:
             from rapidfuzz import process  # 4 MB, and only who misspells needs it
 
             nearest = process.extractOne(name, known)[0]
@@ -363,9 +365,8 @@ def read_settings(**given: object) -> Settings:
 def demo_settings(**given: object) -> Settings:
     """Read the settings, with a database of the demo's own unless one is named."""
     settings = read_settings(**given)
-    if "database" in settings.model_fields_set:
-        return settings
-    return settings.model_copy(update={"database": DEMO_DATABASE})
+    own = {} if "database" in settings.model_fields_set else {"database": DEMO_DATABASE}
+    return settings.model_copy(update=own)
 
 
 def _check_sign_in(settings: Settings) -> None:
@@ -606,8 +607,7 @@ def read_cards(folder: Path) -> "tuple[ProbePage, ...]":
         If there is no such folder, or a file in it holds no cards.
     """
     if not folder.is_dir():
-        msg = f"ARENA_CARDS: {str(folder)!r} is no folder. Make it, or leave the setting out."
-        raise SettingsError(msg)
+        raise SettingsError(f"ARENA_CARDS: {str(folder)!r} is no folder. Make or unset it.")
     return tuple(_card_page(file) for file in sorted(folder.glob("*.json")))
 
 

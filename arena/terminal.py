@@ -45,9 +45,10 @@ def plain(words: str, style: str = "") -> Text:
 def say(words: str, *, error: bool = False, keep: str = "") -> None:
     """Print a line, in which nothing is a command to the terminal, or lines with ``keep``.
 
-    A password in the URL of a database is replaced.
+    Passwords in the URL of a database are replaced.
     """
     words = re.sub(r"(postgres[\w+]*:/+[^\s:/@]*:)\S*(?=@)", r"\1***", words)
+    words = re.sub(r"([?&]\w*password=)[^\s&'\"]*", r"\1***", words)
     print(visible(words, keep), file=sys.stderr if error else None, flush=True)
 
 

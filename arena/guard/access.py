@@ -117,7 +117,10 @@ class People:
         """Give the person whom a trusted proxy names, unless they are kept out."""
         person, fresh = self._fresh(f"{PROXY} {name}")
         if not fresh:
-            entered = self.enter(PROXY, name, name, self.known.role(name), before)
+            # Proxies send UTF-8, and headers are read as Latin-1.
+            utf8 = name.encode("latin1", "replace").decode(errors="replace")
+            named = name if "\ufffd" in utf8 else utf8
+            entered = self.enter(PROXY, name, named, self.known.role(named), before)
             person = self._hold(f"{PROXY} {name}", entered)
         return None if person is None or person.blocked else person
 
@@ -152,13 +155,11 @@ class People:
         None if they were signed out or kept out a moment ago.
         """
         token, now = new_token(), self.now()
-        invitation = Invitation(person.role, person.name, 1, person.id)
+        invitation, until = Invitation(person.role, person.name, 1, person.id), now + FOR_A_DEVICE
         with self.store.writing() as session:
             if not people.is_in(session, person):
                 return None
-            people.invite(
-                session, invitation, token_hash(token), now + FOR_A_DEVICE, now, person.id
-            )
+            people.invite(session, invitation, token_hash(token), until, now, person.id)
         return token
 
     def sign_out(self, person: Person, claim: Claim) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from signal import SIGINT, SIGTERM
 from subprocess import DEVNULL, PIPE, Popen
 
 from arena.domain.vote import DEFAULT
@@ -85,10 +86,10 @@ async def _apart(database: str, *, private: bool) -> None:
     finally:
         process.kill()
     words = why.decode(errors="replace").strip()
-    if process.returncode == TOO_FEW:
-        logger.info("No topics yet: %s", words)
-    elif process.returncode:
-        logger.error("Topics could not be released: %s", words)
+    # Ctrl+C and systemd stop it with the arena.
+    level = logging.INFO if process.returncode in (TOO_FEW, -SIGINT, -SIGTERM) else logging.ERROR
+    if process.returncode:
+        logger.log(level, "Topics could not be released: %s", words or "stopped")
 
 
 def _main() -> int:

@@ -10,6 +10,7 @@ gone; the kernel drops the file locks of a process that has gone.
 import fcntl
 import math
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -49,13 +50,14 @@ from rating.tables.files import require_file
 EXAMPLES = "sqlite:///arena.db or postgresql://user@host/name"
 
 POSTGRESQL = {
+    "client_encoding": "utf8",
     "connect_timeout": 15,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
-"""How soon a server that no longer answers is given up: after 15 or 25 seconds, not in hours."""
+"""A server that no longer answers is given up after 15 or 25 seconds, not in hours."""
 
 READ_ONLY = "arena_read_only"
 """Execution option of a transaction that will not write."""
@@ -142,8 +144,8 @@ def describe(error: SQLAlchemyError) -> str:
 
 
 def shown(engine: Engine) -> str:
-    """Give the database's URL without its password."""
-    return engine.url.render_as_string(hide_password=True)
+    """Give the database's URL without its passwords, which may also be in its query."""
+    return re.sub("(password=)[^&]*", r"\1***", engine.url.render_as_string(hide_password=True))
 
 
 def snapshot(engine: Engine) -> Engine:
@@ -175,6 +177,8 @@ def _open_postgresql(url: URL, lock_timeout_s: float) -> Engine:
 
 def _prepare_postgresql(lock_timeout_s: float, connection: Any, _record: object) -> None:
     try:
+        if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+            raise StoreError(f"The database has the encoding {encoding}; it must be UTF8.")
         with connection.cursor() as cursor:
             cursor.execute(f"SET lock_timeout = {1000 * lock_timeout_s:.0f}")
         connection.commit()

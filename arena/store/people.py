@@ -15,6 +15,7 @@ from sqlmodel import Session, col, select, update
 from arena.domain.people import INVITES, Entrance, Invitation, Pending, Person, Role
 from arena.domain.vote import VoterKind
 from arena.errors import UnknownPersonError
+from arena.store.engine import alone
 from arena.store.tables import OWNER, ActRow, InvitationRow, PersonRow, VoteRow, VoterRow
 
 TERMINAL = "terminal"
@@ -77,21 +78,21 @@ def invite(
 ) -> None:
     """Write down a link that lets people in until it expires; one that is there stays as it is.
 
+    That holds also where the same link is written down twice at one instant.
+
     Raises
     ------
     UnknownPersonError
         If the link was written down before, and lets nobody in any more.
     """
+    alone(session.connection())
     known = select(InvitationRow.id).where(InvitationRow.token_hash == token_hash)
     if session.exec(known).first() is not None:
         if _open_invitation(session, token_hash, now) is None:
             raise UnknownPersonError(invitation.name)
         return
-    session.add(
-        InvitationRow(
-            **asdict(invitation), token_hash=token_hash, used=0, expires=expires, created=now
-        )
-    )
+    times: dict[str, Any] = {"expires": expires, "created": now}
+    session.add(InvitationRow(**asdict(invitation), token_hash=token_hash, used=0, **times))
     detail = {"role": invitation.role, "uses": invitation.uses, "device": invitation.person}
     note(session, by, "invite", invitation.name, detail, now)
 

@@ -319,7 +319,8 @@ def test_where_only_members_come_in_the_others_are_led_to_the_door(
 
 
 def test_a_trusted_proxy_says_who_has_logged_in(tmp_path: Path) -> None:
-    settings = {"user_header": "Remote-User", "secret_key": "k" * 32, "admins": "Ada@firm.example"}
+    settings = {"user_header": "Remote-User", "admins": "Ada@firm.example, Zoë"}
+    settings["secret_key"] = "k" * 32
     with quick_arena(tmp_path, trusted_proxies="127.0.0.1", **settings) as served:
         as_ada, as_bob = {"Remote-User": "ada@firm.example"}, {"Remote-User": "bob"}
         with served.visitor() as laptop, served.visitor() as phone:
@@ -332,6 +333,8 @@ def test_a_trusted_proxy_says_who_has_logged_in(tmp_path: Path) -> None:
             assert len(set(voters(served))) == 1
             phone.client.headers.update(as_bob)
             assert phone.get("/admin").status_code == 403
+            for zoe in ("Zoë".encode(), "Zoë".encode("latin1")):
+                assert phone.get("/admin", headers={b"Remote-User": zoe}).status_code == 200
             twice = [("Remote-User", "ada@firm.example"), ("Remote-User", "bob")]
             assert httpx2.get(f"{served.url}/admin", headers=twice).status_code == 400
 
@@ -504,6 +507,7 @@ ACCOUNTS = {
 }
 """Claims as providers of OpenID Connect document them."""
 BY_MAIL = {
+    "members_only": True,
     "oidc_trust_mail": True,
     "oidc_domains": "Firm.example",
     "oidc_admin_groups": "arena.admin",
@@ -541,6 +545,7 @@ def test_accounts_of_a_provider_enter_by_domain_and_group(
                 assert (visitor.get("/admin").status_code == 200) is (sub in admins), sub
     assert len(ACCOUNTS) - len(admins + others) == caplog.text.count("may not enter")
     assert "omits the groups of account 'entra-many'" in caplog.text
+    assert ("set ARENA_MEMBERS_ONLY=true" in caplog.text) is ("oidc_groups" in settings)
     logged = [one.getMessage() for one in caplog.records if one.name == "arena.pages.sign_in"]
     assert "firm.example" not in str(logged)
 

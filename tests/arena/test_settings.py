@@ -207,9 +207,13 @@ def test_blanks_and_line_breaks_around_a_value_are_no_part_of_it(
 def test_variables_that_kubernetes_sets_for_a_service_are_no_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ARENA_SERVICE_HOST", "10.0.0.1")
-    monkeypatch.setenv("ARENA_PORT_80_TCP", "tcp://10.0.0.1:80")
-    assert read_settings().port == 7860
+    """It names services in the variables of every container: this one, and "arena-postgres"."""
+    for name in ("ARENA", "ARENA_METRICS", "ARENA_POSTGRES"):
+        monkeypatch.setenv(f"{name}_SERVICE_HOST", "10.0.0.1")
+        monkeypatch.setenv(f"{name}_SERVICE_PORT_HTTP", "80")
+        monkeypatch.setenv(f"{name}_PORT", "tcp://10.0.0.1:80")
+        monkeypatch.setenv(f"{name}_PORT_80_TCP_ADDR", "10.0.0.1")
+    assert (read_settings().port, read_settings().metrics_port) == (7860, None)
 
 
 def test_secrets_and_the_database_are_read_from_files(

@@ -27,11 +27,13 @@ class Echo(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         sent = {name.lower(): value for name, value in self.headers.items()}
         port = self.connection.getsockname()[1]
-        body = json.dumps(sent | {"port": port, "padding": "x" * 2000})
         streams = self.path == "/stream"
+        body = json.dumps(sent | {"port": port, "padding": "x" * (1 if streams else 2000)})
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream" if streams else "application/json")
         self.send_header("X-Content-Type-Options", "nosniff")
+        if streams:
+            self.send_header("X-Accel-Buffering", "no")
         self.end_headers()
         self.wfile.write(body.encode())
         if streams:
@@ -254,10 +256,14 @@ def test_the_log_of_nginx_keeps_no_address_no_cookie_and_no_query(tmp_path: Path
 
 
 @needs_nginx
-def test_a_stream_passes_nginx_piece_by_piece(tmp_path: Path) -> None:
+def test_a_stream_passes_nginx_and_an_outer_one_that_buffers_piece_by_piece(
+    tmp_path: Path,
+) -> None:
+    defaults = {"proxy_buffering off;": "", "proxy_http_version 1.1;": ""}
     with (
         echoing() as app,
-        proxied(tmp_path / "nginx", app) as url,
+        proxied(tmp_path / "nginx", app) as inner,
+        proxied(tmp_path / "outer", inner.removeprefix("http://"), changes=defaults) as url,
         visitor(url) as ada,
         ada.client.stream("GET", "/stream") as answer,
     ):

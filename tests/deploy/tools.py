@@ -86,15 +86,8 @@ def proxied(folder: Path, *replicas: str, changes: Mapping[str, str] = {}) -> It
     assert NGINX
     folder.mkdir()
     port = free_port()
-    words = (
-        NGINX,
-        "-p",
-        folder,
-        "-c",
-        here(folder, port, *replicas, changes=changes),
-        "-g",
-        "daemon off;",
-    )
+    conf = here(folder, port, *replicas, changes=changes)
+    words = (NGINX, "-p", folder, "-c", conf, "-g", "daemon off;")
     with (folder / "error.log").open("w") as log, subprocess.Popen(words, stderr=log) as nginx:
         try:
             wait_for(port)

@@ -271,6 +271,7 @@ def test_every_answer_carries_the_content_security_policy(quick: Served) -> None
         for path in paths:
             policy = ada.get(path).headers["content-security-policy"]
             assert "default-src 'self'" in policy
+            assert "frame-ancestors 'self'" in policy
             assert "unsafe-eval" not in policy
 
 

@@ -17,28 +17,12 @@ from arena.domain.study import HOLD
 from arena.domain.vote import Voter
 from arena.endpoints.client import MOST
 from arena.errors import BusyError, FullError, LimitError
-from arena.guard.limits import (
-    HOUR,
-    RUNNING,
-    Limits,
-    Places,
-    Raters,
-    Use,
-    free_at,
-)
+from arena.guard.limits import HOUR, RUNNING, Limits, Places, Raters, Use, free_at
 from arena.settings import Settings
 from tests.arena.store.battles import at_once
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import (
-    Served,
-    Visitor,
-    client_of,
-    invited,
-    quick_arena,
-    served_by,
-    write_roster,
-)
+from tests.serving import Served, Visitor, client_of, invited, quick_arena, served_by, write_roster
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
 ADA, BOB = Voter("ada", address="network"), Voter("bob", address="network")

@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
+import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,7 +170,26 @@ async def test_too_few_prompts_are_no_fault(
     with opened(url) as store:
         fill(store, 51, 6)
     await releasing._apart(url, private=True)
-    assert "No topics yet: Topics of private prompts need 500 prompts" in caplog.text
+    assert "released: Topics of private prompts need 500 prompts" in caplog.text
+    assert {one.levelname for one in caplog.records} == {"INFO"}
+
+
+async def test_a_release_that_is_stopped_with_the_arena_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun: list[Popen[bytes]] = []
+
+    def begin(*words: Any, **how: Any) -> Popen[bytes]:
+        begun.append(Popen(*words, **how))
+        begun[0].send_signal(signal.SIGTERM)
+        return begun[0]
+
+    monkeypatch.setattr(releasing, "Popen", begin)
+    caplog.set_level(logging.INFO)
+    await releasing._apart("sqlite:///no.db", private=True)
+    assert [(one.levelname, "stopped" in one.message) for one in caplog.records] == [
+        ("INFO", True)
+    ]
 
 
 @pytest.mark.slow

@@ -214,12 +214,22 @@ def test_somebody_else_s_tables_are_refused(tmp_path: Path) -> None:
         ("mysql://x/y", "'mysql'.*postgresql://user@host/name"),
         ("postgres://x@127.0.0.1:1/y", "Cannot use the database .*refused"),
         ("postgresql://x@127.0.0.1:1/y", "Cannot use the database .*refused"),
+        ("postgresql://x@127.0.0.1:1/y?password=hush&sslmode=disable", r"=\*\*\*&ssl.*refused"),
     ],
 )
 def test_a_database_that_cannot_be_opened_is_said(url: str, words: str) -> None:
     with pytest.raises(StoreError, match=words) as raised:
         Store(url)
     assert not any(part in str(raised.value) for part in ("hu@sh", "hush"))
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_all_texts_is_refused(postgresql: str, encoding: str) -> None:
+    with (
+        new_database(postgresql, f"template0 ENCODING '{encoding}' LOCALE 'C'") as url,
+        pytest.raises(StoreError, match=f"the encoding {encoding}; it must be UTF8"),
+    ):
+        Store(url)
 
 
 def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
