@@ -251,16 +251,18 @@ def _tool(tool: object) -> str:
 
 @cache
 def code_hash() -> str:
-    """SHA-256 of the program's code: of every module's path and text, in order."""
+    """SHA-256 of the program's code and rules: of each file's path and text, in order."""
     whole = sha256()
     for package in (arena, judge, rating):
         folder = Path(package.__path__[0])
-        for file in sorted(folder.rglob("*.py")):
+        for file in sorted(one for one in folder.rglob("*") if one.suffix in CODE):
             whole.update(file.relative_to(folder.parent).as_posix().encode() + b"\0")
             whole.update(file.read_bytes() + b"\0")
     return whole.hexdigest()
 
 
+CODE = {".py", ".toml", ".tsv", ".sql"}
+"""Ends of the files that decide a figure: modules, rules and tables."""
 FEWEST_JUDGED = 5
 """Votes of a pair from which its share is compared with the ratings."""
 FAR = 2.0

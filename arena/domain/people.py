@@ -62,12 +62,20 @@ class Entrance:
         Keyed hash of whom the issuer knows them as.
     role : Role
         The least that the settings give them.
+    decides : bool
+        Whether the issuer knows every admin, so that who is none there is none here.
     """
 
     issuer: str
     subject: str
     name: str
     role: Role = Role.VOTER
+    decides: bool = False
+
+    def after(self, before: Role) -> Role:
+        """Give the role that somebody has who comes with another."""
+        is_withdrawn = self.decides and before is Role.ADMIN
+        return self.role if is_withdrawn or not before.covers(self.role) else before
 
 
 INVITES = "invite"

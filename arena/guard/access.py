@@ -125,18 +125,26 @@ class People:
         return None if person is None or person.blocked else person
 
     def enter(
-        self, issuer: str, subject: str, name: str, role: Role, before: str | None
+        self,
+        issuer: str,
+        subject: str,
+        name: str,
+        role: Role,
+        before: str | None,
+        *,
+        decides: bool = False,
     ) -> Person:
         """Let in whom an issuer vouches for: see `arena.store.people.enter`.
 
         Who comes as they were before waits for nobody who writes.
         """
         hashed = self.identity.subject(issuer, subject)
-        entrance = Entrance(issuer, hashed, name[:LONGEST_NAME], role)
+        entrance = Entrance(issuer, hashed, name[:LONGEST_NAME], role, decides)
         if (person := self.store.read(people.entered, entrance, before)) is not None:
             return person
         person = self.store.write(people.enter, entrance, before, self.now())
-        self._forget(before)
+        for voter in (before, person.id):
+            self._forget(voter)
         return person
 
     def invitation(self, token: str) -> Invitation | None:

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from secrets import token_urlsafe
 from typing import Annotated, Any
 
@@ -89,11 +90,12 @@ class _OpenId:
                 redirect = await self._client.authorize_redirect(request, back)
         return str(redirect.headers["location"])
 
-    async def profile(self, request: Request) -> tuple[str, str, Role]:
+    async def profile(self, request: Request) -> tuple[str, str, Role, bool]:
         """Read who comes back.
 
-        Gives whom the provider knows them as, for ever; their name; and the least role that the
-        settings give them, by an address of mail that the provider verified.
+        Gives whom the provider knows them as, for ever; their name; the least role that the
+        settings give them, by an address of mail that the provider verified; and whether its
+        groups decide who is an admin.
 
         Raises
         ------
@@ -114,7 +116,8 @@ class _OpenId:
         groups = {str(one).casefold() for key in GROUPS for one in _as_list(claims.get(key))}
         account = str(claims["sub"])  # the log has it in place of name and address
         elsewhere = claims.get("_claim_names")
-        if not groups and isinstance(elsewhere, dict) and "groups" in elsewhere:
+        omitted = not groups and isinstance(elsewhere, dict) and "groups" in elsewhere
+        if omitted:
             logger.warning("The provider omits the groups of account %r: too many.", account)
         domain = mail.rpartition("@")[2].casefold()
         if self.provider.domains and domain not in self.provider.domains:
@@ -133,7 +136,7 @@ class _OpenId:
                 "address as verified: set ARENA_OIDC_TRUST_MAIL=true if it marks none.",
                 account,
             )
-        return account, str(name), role
+        return account, str(name), role, bool(self.provider.admin_groups) and not omitted
 
     async def _claims(self, request: Request) -> dict[str, Any]:
         metadata = await self._client.load_server_metadata()
@@ -338,11 +341,12 @@ def sign_in_router(parts: Parts) -> APIRouter:
             return shown(request, 403, TOO_LATE)
         request.scope["session"] = session
         try:
-            who = await openid.profile(request)
+            *who, decides = await openid.profile(request)
         except ProviderError as error:
             return refused(request, error)
         before = _before(request)
-        person = await run_in_threadpool(people.enter, provider.issuer, *who, before)
+        enter = partial(people.enter, decides=decides)
+        person = await run_in_threadpool(enter, provider.issuer, *who, before)
         answer = entered(request, person, session["to"])
         for name in (STATE, BROWSER):
             answer.headers.append("set-cookie", _cookie(request, name, "", 0))

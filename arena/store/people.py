@@ -47,7 +47,7 @@ def is_in(session: Session, person: Person) -> bool:
 def entered(session: Session, entrance: Entrance, before: str | None) -> Person | None:
     """Read whom an issuer vouches for; None where `enter` would write something."""
     row = _known(session, entrance)
-    if row is None or not Role(row.role).covers(entrance.role):
+    if row is None or entrance.after(Role(row.role)) != row.role:
         return None
     unclaimed = session.exec(select(VoterRow.id).where(_unclaimed(before))).first()
     return None if unclaimed else _person(row)
@@ -62,8 +62,7 @@ def enter(session: Session, entrance: Entrance, before: str | None, now: datetim
         Voter that their browser was until now, whose battles become theirs.
     """
     row = _known(session, entrance) or _first(session, entrance, now)
-    if not Role(row.role).covers(entrance.role):
-        row.role = entrance.role
+    row.role = entrance.after(Role(row.role))
     _adopt(session, before, row.voter_id)
     return _person(row)
 

@@ -550,6 +550,22 @@ def test_accounts_of_a_provider_enter_by_domain_and_group(
     assert "firm.example" not in str(logged)
 
 
+def test_who_leaves_the_groups_of_admins_is_none_from_the_next_sign_in(tmp_path: Path) -> None:
+    bob = User(sub="bob", claims={"email": "bob@firm.example"})
+    with (
+        providing(oidc_provider_mock.app(user_claims=[bob])) as url,
+        quick_arena(tmp_path, **of_provider(url) | BY_MAIL) as served,
+        served.visitor() as visitor,
+    ):
+        for roles, status in (("Arena.Admin", 200), ("Arena.Reader", 403), ("Arena.Admin", 200)):
+            bob.claims["roles"] = [roles]
+            sign_in(visitor, "bob")
+            assert visitor.get("/admin").status_code == status
+        bob.claims.update(roles=[], _claim_names={"groups": "src1"})
+        sign_in(visitor, "bob")
+        assert visitor.get("/admin").status_code == 200, "groups that are omitted end no role"
+
+
 def test_what_comes_back_without_having_been_sent_lets_nobody_in(with_provider: Served) -> None:
     with with_provider.visitor() as ada, with_provider.visitor() as mallory:
         refused = ada.get("/sign-in/openid/back", params={"code": "c", "state": "s"})

@@ -25,6 +25,17 @@ from tests.serving import quick_arena
 from tests.sqlite import new_sqlite
 
 
+def test_the_hash_of_the_code_is_another_after_a_change_of_a_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.__path__", [str(tmp_path)])
+    hashes = set()
+    for rule in ("most = 1", "most = 2"):
+        (tmp_path / "rules.toml").write_text(rule)
+        hashes.add(board_evaluation.code_hash.__wrapped__())
+    assert len(hashes) == 2
+
+
 def test_the_log_and_its_export_say_the_same_of_the_votes(
     database_url: str, tmp_path: Path
 ) -> None:
