@@ -142,8 +142,9 @@ def admin_router(parts: Parts) -> APIRouter:
         known = PLACE.fullmatch(before)
         acts, older_than = store.read(people.acts, int(before) if known else None)
         values: dict[str, Any] = {"acts": acts, "older_than": older_than, "newest": not known}
+        values |= {"acted": ACTS, "values": ROLES | STANDINGS | RELEASES}
         problem = NO_PLACE if before and not known else None
-        return _panel(parts, request, "log", problem, 404, acted=ACTS, **values)
+        return _panel(parts, request, "log", problem, 404, **values)
 
     @router.api_route("/policies", methods=READ)
     def policies(request: Request) -> Response:
