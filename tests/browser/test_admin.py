@@ -257,7 +257,7 @@ def test_an_export_shows_that_it_is_being_made_and_then_the_file_or_what_is_wron
     page = entered(chromium, scene.served, Role.ADMIN, "phone")
     page.goto("/admin/exports")
     sent: list[Route] = []
-    page.route("**/admin/exports", sent.append)
+    page.route("**/admin/exports", lambda route: sent.append(route))
     export = page.get_by_role("button", name="Export")
     export.click()
     expect(page.get_by_role("status")).to_contain_text(re.compile(r"is being made.* 0:0[1-9]"))
