@@ -374,9 +374,9 @@ def _alone(connection: Connection) -> Verified:
     return replace(alone, problem=problem)
 
 
-def on_hashes_only(done: Verified, link: int, kind: str) -> str:
+def on_hashes_only(done: Verified, link: int, kind: str) -> Sentence:
     """Say that links are hashes only, by the first of them."""
-    of = {"n": done.hashes_only, "votes": done.votes, "link": link, "name": _AN[kind]}
+    of: Any = {"n": done.hashes_only, "votes": done.votes, "link": link, "name": _AN[kind]}
     if kind == "vote":
         return Sentence(
             "%(n)s of %(votes)s votes are hashes only, the first at link %(link)s, and no "
