@@ -127,6 +127,20 @@ def test_every_control_of_every_panel_is_clickable_in_its_middle(
     page.context.close()
 
 
+def test_the_head_fits_in_german_beside_the_number_of_votes(
+    chromium: Browser, scene: Scene
+) -> None:
+    page = entered(chromium, scene.served, Role.ADMIN, "phone")
+    page.goto("/admin/log")
+    page.get_by_role("button", name="Deutsch").click()
+    page.locator(".cast").evaluate("e => { e.hidden = false; e.textContent = '123 Stimmen' }")
+    for width in (360, 600, 799, 800, 820, 849, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        expect(page.get_by_role("link", name="Verwaltung")).to_be_in_viewport(ratio=0.9)
+    page.context.close()
+
+
 @pytest.mark.parametrize("screen", SCREENS)
 def test_people_voters_and_a_pasted_roster_on_the_page(
     chromium: Browser, scene: Scene, screen: str
