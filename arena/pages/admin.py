@@ -346,13 +346,7 @@ def _add_erasing(router: APIRouter, parts: Parts) -> None:
             name = people.names(session, voters[:1]).get(voters[0])
         return voters, judgements, extent, name
 
-    nobody: Mapping[str, Any] = {
-        "voters": (),
-        "extent": None,
-        "name": None,
-        "erased": False,
-        "tombstone": False,
-    }
+    nobody: Mapping[str, Any] = dict.fromkeys(("voters", "extent", "name", "erased", "tombstone"))
 
     def shown(
         request: Request,

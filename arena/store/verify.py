@@ -234,10 +234,7 @@ def verify(
                 or alone.problem
             )
             followed = replace(
-                followed,
-                votes=alone.votes,
-                hashes_only=alone.hashes_only,
-                deleted=alone.deleted,
+                followed, votes=alone.votes, hashes_only=alone.hashes_only, deleted=alone.deleted
             )
             wrong = None if problem else counts.end()
     except UNREADABLE as error:
@@ -310,10 +307,7 @@ def _unreadable(error: Exception) -> str:
 
 
 def _what_is_amiss(
-    connection: Connection,
-    followed: Verified,
-    end: AnyRow,
-    heads: dict[str, datetime],
+    connection: Connection, followed: Verified, end: AnyRow, heads: dict[str, datetime]
 ) -> str | None:
     """Describe what does not fit a chain whose links follow from one another, if anything."""
     if (followed.links, followed.head) != (end.links, end.head):
@@ -361,9 +355,7 @@ def _alone(connection: Connection) -> Verified:
         first = first or row
     votes = connection.execute(select(func.count(col(VoteRow.id)))).scalar_one()
     alone = Verified(
-        votes=votes + counts["vote"],
-        hashes_only=counts["vote"],
-        deleted=counts["deleted vote"],
+        votes=votes + counts["vote"], hashes_only=counts["vote"], deleted=counts["deleted vote"]
     )
     if first is not None:
         problem = on_hashes_only(alone, first.link, first.kind)

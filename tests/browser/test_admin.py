@@ -246,8 +246,7 @@ def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_c
 ) -> None:
     go_on = threading.Event()
     monkeypatch.setattr(
-        "arena.boards.integrity.check_source",
-        lambda votes: go_on.wait(60) and check_source(votes),
+        "arena.boards.integrity.check_source", lambda votes: go_on.wait(60) and check_source(votes)
     )
     page = entered(chromium, scene.served, Role.ADMIN, "desktop")
     page.goto("/admin/voters")

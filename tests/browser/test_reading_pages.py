@@ -161,13 +161,7 @@ def boards_of(n: int) -> dict[str, Board]:
 
 @contextmanager
 def browsing(
-    chromium: Browser,
-    n: int,
-    width: int,
-    height: int = 800,
-    *,
-    view: str = "",
-    **more: object,
+    chromium: Browser, n: int, width: int, height: int = 800, *, view: str = "", **more: object
 ) -> Iterator[Page]:
     """Look at the leaderboard of so many models, with scripts off."""
     boards = {

@@ -21,15 +21,7 @@ from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
 from tests.provider_errors import REFUSALS, SPENT
-from tests.serving import (
-    Served,
-    Visitor,
-    invited,
-    quick_arena,
-    serve,
-    served_by,
-    write_roster,
-)
+from tests.serving import Served, Visitor, invited, quick_arena, serve, served_by, write_roster
 from tests.sqlite import new_sqlite
 
 REFUSED = "Incorrect API key provided: <b>expired</b>"

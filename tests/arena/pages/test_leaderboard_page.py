@@ -6,12 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.domain.board_view import (
-    Board,
-    FitCheck,
-    Misfit,
-    OrganisationShare,
-)
+from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
 from arena.domain.model import Kind, Stage
 from arena.domain.vote import Language
 from arena.pages.rendering import Visit
@@ -104,9 +99,7 @@ def test_a_board_of_another_year_names_the_year(make_board: MakeBoard) -> None:
     assert "since 3 May 2025." in summary(make_board(since=datetime(2025, 5, 3, tzinfo=UTC)))
 
 
-def test_a_row_shows_range_rating_interval_and_what_an_answer_takes(
-    make_board: MakeBoard,
-) -> None:
+def test_a_row_shows_range_rating_interval_and_what_an_answer_takes(make_board: MakeBoard) -> None:
     row = re.search(r"<tbody>\s*<tr.*?</tr>", board_page(make_board()), re.DOTALL)
     assert row
     shown = text(row[0]).replace("\N{NO-BREAK SPACE}", " ")

@@ -58,11 +58,7 @@ def complete(text: str = "Scattering.") -> AnswerOutcome:
 def ready(store: Store, public_id: str, owner: Voter = ADA) -> str:
     store.open_battle(new_battle(public_id, owner))
     store.close_answers(
-        public_id,
-        BattleState.READY,
-        {A1: complete(), B1: complete()},
-        message=None,
-        now=NOW,
+        public_id, BattleState.READY, {A1: complete(), B1: complete()}, message=None, now=NOW
     )
     return public_id
 
@@ -71,24 +67,14 @@ def ballot(
     battle_id: str, choice: Choice = Choice.A, key: str = "k", voter: str = "ada"
 ) -> Ballot:
     return Ballot(
-        battle_id=battle_id,
-        voter=voter,
-        choice=choice,
-        key=key,
-        cast=NOW + timedelta(seconds=9),
+        battle_id=battle_id, voter=voter, choice=choice, key=key, cast=NOW + timedelta(seconds=9)
     )
 
 
 def exclude(store: Store, battle_id: str, policy: Policy, reason: str) -> None:
     with store.writing() as session:
         voting.exclude(
-            session,
-            battle_id,
-            policy=policy.name,
-            rule="r",
-            version="1",
-            reason=reason,
-            now=NOW,
+            session, battle_id, policy=policy.name, rule="r", version="1", reason=reason, now=NOW
         )
 
 
