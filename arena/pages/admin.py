@@ -142,8 +142,9 @@ def admin_router(parts: Parts) -> APIRouter:
         known = PLACE.fullmatch(before)
         acts, older_than = store.read(people.acts, int(before) if known else None)
         values: dict[str, Any] = {"acts": acts, "older_than": older_than, "newest": not known}
+        values |= {"acted": ACTS, "values": ROLES | STANDINGS | RELEASES}
         problem = NO_PLACE if before and not known else None
-        return _panel(parts, request, "log", problem, 404, acted=ACTS, **values)
+        return _panel(parts, request, "log", problem, 404, **values)
 
     @router.api_route("/policies", methods=READ)
     def policies(request: Request) -> Response:
@@ -345,13 +346,7 @@ def _add_erasing(router: APIRouter, parts: Parts) -> None:
             name = people.names(session, voters[:1]).get(voters[0])
         return voters, judgements, extent, name
 
-    nobody: Mapping[str, Any] = {
-        "voters": (),
-        "extent": None,
-        "name": None,
-        "erased": False,
-        "tombstone": False,
-    }
+    nobody: Mapping[str, Any] = dict.fromkeys(("voters", "extent", "name", "erased", "tombstone"))
 
     def shown(
         request: Request,

@@ -543,25 +543,12 @@ def battles_page(
     reports : mapping of str to str
         Addresses of contamination reports, by model id.
     """
-    return filled(
-        "battles.html",
-        visit,
-        shown=shown,
-        reports=reports,
-        newest=newest,
-        now=now,
-    )
+    return filled("battles.html", visit, shown=shown, reports=reports, newest=newest, now=now)
 
 
 def battle_page(shown: ShownBattle, *, now: datetime, visit: Visit = ANYBODY) -> str:
     """Page of one battle that was voted on."""
-    return filled(
-        "battle.html",
-        visit,
-        shown=shown,
-        vote=shown.vote,
-        now=now,
-    )
+    return filled("battle.html", visit, shown=shown, vote=shown.vote, now=now)
 
 
 def filled(template: str, visit: Visit, **values: object) -> str:

@@ -374,7 +374,8 @@ STATIC = Path(__file__).parent / "static"
 PREVIEW = STATIC / "preview.png"
 """What other sites show beside a link to a page here: a battle, in outline."""
 FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
-FILES |= {STATIC / name: "text/javascript" for name in ("mix.js", "study.js", "voters.js")}
+SCRIPTS = ("exports.js", "mix.js", "study.js", "voters.js")
+FILES |= {STATIC / name: "text/javascript" for name in SCRIPTS}
 FOR_A_DAY = "public, max-age=86400"
 A_YEAR_S = 365 * 86_400
 DOWNLOADS = {

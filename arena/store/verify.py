@@ -61,6 +61,7 @@ from arena.store.tables import (
     Table,
     VoteRow,
 )
+from rating.sentences import Sentence
 from rating.tables.files import require_file
 
 _TOMBSTONES = (
@@ -84,7 +85,7 @@ UNREADABLE = (
 
 NO_TEXT = "Could not decode to UTF-8"
 """What SQLite says of bytes that stand where a text does, as if it could not be asked."""
-_AN = {"vote": "a vote", "exclusion": "an exclusion"}
+_AN = {"vote": Sentence("a vote"), "exclusion": Sentence("an exclusion")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,10 +234,7 @@ def verify(
                 or alone.problem
             )
             followed = replace(
-                followed,
-                votes=alone.votes,
-                hashes_only=alone.hashes_only,
-                deleted=alone.deleted,
+                followed, votes=alone.votes, hashes_only=alone.hashes_only, deleted=alone.deleted
             )
             wrong = None if problem else counts.end()
     except UNREADABLE as error:
@@ -275,22 +273,24 @@ def follow(
     except UNREADABLE as error:
         return replace(done, problem=_unreadable(error))
     if noted and done.noted is None:
-        return replace(done, problem=f"No link has the hash {noted!r}: it was rewritten since.")
+        msg = Sentence("No link has the hash %(hash)s: it was rewritten since.", hash=repr(noted))
+        return replace(done, problem=msg)
     return done
 
 
 def _break(link: Link, done: Verified, contents: str) -> str | None:
     """Describe what is wrong with a link, if anything, after those that are right."""
     place = done.links + 1
+    of = {"link": str(link.link), "name": link.name, "place": str(place)}
     if link.link > place:
-        return f"Link {place} of the chain is missing: {link.name} is link {link.link}."
+        return Sentence("Link %(place)s of the chain is missing: %(name)s is link %(link)s.", **of)
     if link.link < place:
-        return f"Link {link.link} of the chain is there twice: {link.name} is the second."
+        return Sentence("Link %(link)s of the chain is there twice: %(name)s is the second.", **of)
     if link.previous_hash not in (None, done.head):
-        return f"Link {link.link}, {link.name}, does not follow from the link before it."
+        return Sentence("Link %(link)s, %(name)s, does not follow from the link before it.", **of)
     now = chain.mark_content(contents) if link.kind == "mark" else link.bound
     if _hash_of(link, done.head) != link.hash or now not in (None, link.content):
-        return f"Link {link.link}, {link.name}, is not as it was recorded."
+        return Sentence("Link %(link)s, %(name)s, is not as it was recorded.", **of)
     return link.odd
 
 
@@ -303,40 +303,38 @@ def _hash_of(link: Link, before: str) -> str:
 
 def _unreadable(error: Exception) -> str:
     what = (str(error) or type(error).__name__).splitlines()[0]
-    return f"The vote log holds what the arena never writes: {what}."
+    return Sentence("The vote log holds what the arena never writes: %(what)s.", what=what)
 
 
 def _what_is_amiss(
-    connection: Connection,
-    followed: Verified,
-    end: AnyRow,
-    heads: dict[str, datetime],
+    connection: Connection, followed: Verified, end: AnyRow, heads: dict[str, datetime]
 ) -> str | None:
     """Describe what does not fit a chain whose links follow from one another, if anything."""
     if (followed.links, followed.head) != (end.links, end.head):
-        return (
-            f"The chain ends at link {followed.links} and should end at {end.links}: links at "
-            "its end are missing, or were put there."
+        return Sentence(
+            "The chain ends at link %(last)s and should end at %(end)s: links at its end are "
+            "missing, or were put there.",
+            last=str(followed.links),
+            end=str(end.links),
         )
     if heads:
-        return (
-            f"The leaderboard of {min(heads.values()):%Y-%m-%d %H:%M:%S} was made of votes that "
-            "are no longer in the chain."
+        return Sentence(
+            "The leaderboard of %(moment)s was made of votes that are no longer in the chain.",
+            moment=f"{min(heads.values()):%Y-%m-%d %H:%M:%S}",
         )
     return _what_is_outside(connection, end.links)
 
 
 def _on_import(imported: int, alone: Verified) -> str:
-    return (
-        f"The first {imported:,} links came by an import of version 0.1.0, and no link proves "
-        f"that: they cannot be verified. {_hashes_only(alone)}. Verify the file that was "
-        "imported, or the arena that it was exported from, and continue from a backup of that "
-        "arena."
+    return Sentence(
+        "The first %(imported)s links came by an import of version 0.1.0, and no link proves "
+        "that: they cannot be verified. %(n)s of %(votes)s votes are hashes only. Verify the "
+        "file that was imported, or the arena that it was exported from, and continue from a "
+        "backup of that arena.",
+        imported=imported,
+        n=alone.hashes_only,
+        votes=alone.votes,
     )
-
-
-def _hashes_only(done: Verified) -> str:
-    return f"{done.hashes_only:,} of {done.votes:,} votes are hashes only"
 
 
 def _alone(connection: Connection) -> Verified:
@@ -345,7 +343,7 @@ def _alone(connection: Connection) -> Verified:
     named = {link: deletion for deletion, links in deletions for link in links}
     counts, first, problem = Counter[str](), None, None
     if len(named) != sum(len(links) for _, links in deletions):
-        problem = "Two deletion records name the same link."
+        problem = Sentence("Two deletion records name the same link.")
     for row in chain.others(connection):
         if row.bound is not None:
             continue
@@ -357,25 +355,29 @@ def _alone(connection: Connection) -> Verified:
         first = first or row
     votes = connection.execute(select(func.count(col(VoteRow.id)))).scalar_one()
     alone = Verified(
-        votes=votes + counts["vote"],
-        hashes_only=counts["vote"],
-        deleted=counts["deleted vote"],
+        votes=votes + counts["vote"], hashes_only=counts["vote"], deleted=counts["deleted vote"]
     )
     if first is not None:
         problem = on_hashes_only(alone, first.link, first.kind)
     elif named:
-        problem = f"A deletion record names link {min(named)}, and it is there."
+        problem = Sentence(
+            "A deletion record names link %(link)s, and it is there.", link=str(min(named))
+        )
     return replace(alone, problem=problem)
 
 
-def on_hashes_only(done: Verified, link: int, kind: str) -> str:
+def on_hashes_only(done: Verified, link: int, kind: str) -> Sentence:
     """Say that links are hashes only, by the first of them."""
+    of: Any = {"n": done.hashes_only, "votes": done.votes, "link": link, "name": _AN[kind]}
     if kind == "vote":
-        return (
-            f"{_hashes_only(done)}, the first at link {link:,}, and no deletion record names "
-            "them: nothing proves what they were."
+        return Sentence(
+            "%(n)s of %(votes)s votes are hashes only, the first at link %(link)s, and no "
+            "deletion record names them: nothing proves what they were.",
+            **of,
         )
-    return f"Link {link:,}, {_AN[kind]}, is hashes only, and no deletion record names it."
+    return Sentence(
+        "Link %(link)s, %(name)s, is hashes only, and no deletion record names it.", **of
+    )
 
 
 def _what_is_outside(connection: Connection, links: int) -> str | None:
@@ -391,18 +393,21 @@ def _what_is_outside(connection: Connection, links: int) -> str | None:
         .where(or_(voted & col(VoteRow.id).is_(None), col(VoteRow.id).is_not(None) & ~fits))
     )
     if (battle_id := connection.scalar(battle)) is not None:
-        return (
-            f"The battle {battle_id!r} does not fit its vote: the vote is gone, or the battle's "
-            "state or owner was changed."
+        return Sentence(
+            "The battle %(id)s does not fit its vote: the vote is gone, or the battle's state or "
+            "owner was changed.",
+            id=repr(battle_id),
         )
     rows = sum(
         connection.execute(select(func.count(col(key)))).scalar_one()
         for key in (VoteRow.id, ExclusionRow.id, MarkRow.link, LinkRow.link)
     )
     if rows != links:
-        return (
-            f"The chain has {links} links, and there are {rows} votes and exclusions: some were "
-            "put there."
+        return Sentence(
+            "The chain has %(links)s links, and there are %(rows)s votes and exclusions: some "
+            "were put there.",
+            links=str(links),
+            rows=str(rows),
         )
     return None
 
@@ -416,7 +421,7 @@ def _links(connection: Connection, counts: blocks.Check) -> Iterator[Link]:
         _others(connection, before),
     ]
     if mark:
-        streams.append(iter([_link(mark, "mark", "the mark", None)]))
+        streams.append(iter([_link(mark, "mark", Sentence("the mark"), None)]))
     return heapq.merge(*streams, key=attrgetter("link"))
 
 
@@ -425,23 +430,31 @@ def _votes(connection: Connection, mark: int, counts: blocks.Check) -> Iterator[
         whole = row._asdict()
         is_old = row.link < mark
         bound = chain.vote_content(whole | {"transcript_hash": transcript.hash})
+        name = Sentence("the vote on battle %(id)s", id=repr(row.battle_id))
         yield replace(
-            _link(row, "vote", f"the vote on battle {row.battle_id!r}", bound),
+            _link(row, "vote", name, bound),
             is_old=is_old,
             old_hash=_old_hash(whole) if is_old else None,
             erased=transcript.erased,
-            odd=_wrongly_broken(row, chain.is_broken(whole, transcript.answers)),
+            odd=_wrongly_broken(row, name, chain.is_broken(whole, transcript.answers)),
         )
         counts.take(row)  # after the link was followed: a changed vote is no wrong count
 
 
-def _wrongly_broken(vote: AnyRow, broken: bool) -> str | None:
+def _wrongly_broken(vote: AnyRow, name: str, broken: bool) -> str | None:
     if vote.broken == broken:
         return None
-    stated, is_it = ("is", "is not") if vote.broken else ("is not", "is")
-    return (
-        f"Link {vote.link}, the vote on battle {vote.battle_id!r}, {stated} marked as a vote on a "
-        f"broken answer, and by the finish reasons of its answers it {is_it} one."
+    of = {"link": str(vote.link), "name": name}
+    if vote.broken:
+        return Sentence(
+            "Link %(link)s, %(name)s, is marked as a vote on a broken answer, and by the finish "
+            "reasons of its answers it is not one.",
+            **of,
+        )
+    return Sentence(
+        "Link %(link)s, %(name)s, is not marked as a vote on a broken answer, and by the finish "
+        "reasons of its answers it is one.",
+        **of,
     )
 
 
@@ -453,7 +466,8 @@ def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:
 def _exclusions(connection: Connection) -> Iterator[Link]:
     for row in chain.exclusions(connection):
         bound = chain.exclusion_content(attributes(row, *chain.OF_EXCLUSION))
-        yield _link(row, "exclusion", f"an exclusion of the vote at link {row.vote}", bound)
+        name = Sentence("an exclusion of the vote at link %(vote)s", vote=str(row.vote))
+        yield _link(row, "exclusion", name, bound)
 
 
 def _others(connection: Connection, mark: int) -> Iterator[Link]:
@@ -462,10 +476,11 @@ def _others(connection: Connection, mark: int) -> Iterator[Link]:
         match row.kind, row.bound:
             case "tombstone", {"links": [*links]} if not row.reason:
                 bound = chain.tombstone_content(row.bound)
-                tombstone = _link(row, "tombstone", "a deletion record", bound)
+                tombstone = _link(row, "tombstone", Sentence("a deletion record"), bound)
                 yield replace(tombstone, taken_out=len(links))
             case "vote" | "exclusion", None:
-                link = _link(row, row.kind, f"{_AN[row.kind]} that is hashes only", None)
+                name = Sentence("%(what)s that is hashes only", what=_AN[row.kind])
+                link = _link(row, row.kind, name, None)
                 yield replace(link, is_old=row.kind == "vote" and row.link < mark)
             case _:
                 raise ValueError(f"a link of kind {row.kind!r}")

@@ -349,8 +349,7 @@ def topics(ada: Person, server: FaultyServer, served: Served) -> None:
 
 
 def my_mix(ada: Person, server: FaultyServer, served: Served) -> None:
-    ada.page.goto(f"{served.url}/mix?code=60&creative=25&translation=15")
-    ada.page.locator(".standings").wait_for()
+    made(ada, f"{served.url}/mix?code=60&creative=25&translation=15", ".standings")
 
 
 def battles(ada: Person, server: FaultyServer, served: Served) -> None:

@@ -30,11 +30,7 @@ from tests.serving import Served, invited, page_by, quick_arena
 pytestmark = pytest.mark.browser
 
 ANSWER = TEXT + "\n\n" + (GOLDEN / "maths.md").read_text()
-PROVIDER = {
-    "oidc_issuer": "http://127.0.0.1:9",
-    "oidc_client_id": "arena",
-    "secret_key": "k" * 32,
-}
+PROVIDER = {"oidc_issuer": "http://127.0.0.1:9", "oidc_client_id": "arena", "secret_key": "k" * 32}
 SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from arena.domain.people import Role
 from rating.tables.voter_report import check_source
 from tests.browser.person import NARROW_TO_WIDE, covered
+from tests.browser.test_accessibility import SCREENS, assert_accessible
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.serving import Served, invited, page_of, write_roster
 
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.browser
 
 EXPIRED = "Incorrect API key provided. Renew it at https://keys.example"
 SLOW = pytest.mark.slow
-SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
 PANELS = (
     "",
     "/models",
@@ -76,10 +75,8 @@ def entered(chromium: Browser, served: Served, role: Role, screen: str) -> Page:
 
 
 def assert_in_order(page: Page) -> None:
-    violations = Axe().run(page).response["violations"]
-    assert [(v["id"], [node["target"] for node in v["nodes"]][:3]) for v in violations] == []
-    overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(overflow) <= 0
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.slow
@@ -128,6 +125,19 @@ def test_every_control_of_every_panel_is_clickable_in_its_middle(
         page.goto(f"/admin{panel}")
         assert covered(page) == []
     page.context.close()
+
+
+def test_the_head_fits_in_german_beside_the_number_of_votes(
+    chromium: Browser, scene: Scene
+) -> None:
+    page = entered(chromium, scene.served, Role.ADMIN, "phone")
+    page.goto("/admin/log")
+    page.get_by_role("button", name="Deutsch").click()
+    page.locator(".cast").evaluate("e => { e.hidden = false; e.textContent = '123 Stimmen' }")
+    for width in (360, 600, 799, 800, 820, 849, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        expect(page.get_by_role("link", name="Verwaltung")).to_be_in_viewport(ratio=0.9)
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -235,8 +245,7 @@ def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_c
 ) -> None:
     go_on = threading.Event()
     monkeypatch.setattr(
-        "arena.boards.integrity.check_source",
-        lambda votes: go_on.wait(60) and check_source(votes),
+        "arena.boards.integrity.check_source", lambda votes: go_on.wait(60) and check_source(votes)
     )
     page = entered(chromium, scene.served, Role.ADMIN, "desktop")
     page.goto("/admin/voters")
@@ -251,6 +260,30 @@ def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_c
     expect(page.get_by_text(re.compile("6 votes by 1 voters"))).to_be_visible(timeout=60_000)
     expect(reason).to_have_value("the same answers as another")
     expect(reason).to_be_focused()
+    page.context.close()
+
+
+def test_an_export_shows_that_it_is_being_made_and_then_the_file_or_what_is_wrong(
+    chromium: Browser, scene: Scene
+) -> None:
+    page = entered(chromium, scene.served, Role.ADMIN, "phone")
+    page.goto("/admin/exports")
+    sent: list[Route] = []
+    page.route("**/admin/exports", lambda route: sent.append(route))
+    export = page.get_by_role("button", name="Export")
+    export.click()
+    expect(page.get_by_role("status")).to_contain_text(re.compile(r"is being made.* 0:0[1-9]"))
+    expect(export).to_be_disabled()
+    with page.expect_download() as begun:
+        sent.pop().continue_()
+    assert begun.value.suggested_filename == "battles.csv"
+    assert begun.value.path().read_text().count(",voted,") >= 6
+    expect(page.get_by_role("link", name="battles.csv, 0")).to_be_visible()
+    page.get_by_label("Before").fill("2020-01-01")
+    export.click()
+    expect(page.get_by_role("status")).to_contain_text("is being made")
+    sent.pop().continue_()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing lies between these days")
     page.context.close()
 
 

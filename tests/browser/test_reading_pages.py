@@ -161,13 +161,7 @@ def boards_of(n: int) -> dict[str, Board]:
 
 @contextmanager
 def browsing(
-    chromium: Browser,
-    n: int,
-    width: int,
-    height: int = 800,
-    *,
-    view: str = "",
-    **more: object,
+    chromium: Browser, n: int, width: int, height: int = 800, *, view: str = "", **more: object
 ) -> Iterator[Page]:
     """Look at the leaderboard of so many models, with scripts off."""
     boards = {
@@ -289,6 +283,21 @@ def test_head_to_head_cells_are_tinted_and_scroll_beside_the_names(
         scroll.evaluate("e => { e.scrollLeft = e.scrollWidth }")
         assert box(name)["x"] == pytest.approx(before, abs=3)
         assert not _is_shaded(scroll), "nothing is left to scroll to"
+
+
+def test_head_to_head_shows_whole_names_and_its_intervals_without_a_pointer(
+    chromium: Browser,
+) -> None:
+    with browsing(chromium, 6, 390, view="head-to-head") as page:
+        assert not page.locator(".pairs th bdi").evaluate_all(
+            "all => all.filter(e => e.scrollHeight > e.clientHeight + 1).map(e => e.textContent)"
+        )
+        interval = page.locator(".pairs .within").first
+        expect(interval).to_be_hidden()
+        page.get_by_label("Show 95% intervals").press("Space")
+        expect(interval).to_have_text(re.compile(r"^0\.\d\d–[01]\.\d\d$"))
+        expect(interval).to_be_visible()
+        expect(page.locator(".pairs .within + .n").first).to_be_hidden()
 
 
 def _is_shaded(scroll: Locator) -> bool:

@@ -97,6 +97,7 @@ ROUTES = {
         GET /look/rendered.css
         GET /look/mix.js
         GET /look/study.js
+        GET /look/exports.js
         GET /look/voters.js
         GET /look/preview.png
         GET /look/maths.woff2

@@ -66,13 +66,7 @@ def a_row(model: str = "quartz-8b", rating: float = 1184.0, half: float = 12.0) 
 def a_pair(share: float | None = 0.7, n: int = 40, expected: float | None = 0.75) -> PairCell:
     low, high = (None, None) if expected is None else (expected - 0.1, expected + 0.05)
     return PairCell(
-        row="quartz-8b",
-        column="chalk-3b",
-        share=share,
-        n=n,
-        expected=expected,
-        low=low,
-        high=high,
+        row="quartz-8b", column="chalk-3b", share=share, n=n, expected=expected, low=low, high=high
     )
 
 

@@ -48,11 +48,7 @@ def text(html: str) -> str:
 
 
 def board_page(
-    board: Board,
-    view: str = "",
-    *,
-    whole: Board | None = None,
-    language: Language = Language.EN,
+    board: Board, view: str = "", *, whole: Board | None = None, language: Language = Language.EN
 ) -> str:
     selection, visit = Selection(view=view), Visit(language)
     return leaderboard_page(

@@ -196,6 +196,8 @@ def test_votes_are_left_out_and_taken_in_again_with_a_reason_and_who_did_is_logg
         assert page.index("Ada Lovelace reinstated votes of") < page.index(
             f"Ada Lovelace excluded votes of {voter}"
         )
+        german = text_of(admin.get("/admin/log", headers={"Accept-Language": "de"}).text)
+        assert "Grund: <u>paid</u> , Regelwerk: default-v3 , Stimmen: 2" in german
 
 
 def test_several_are_decided_with_one_reason_by_name_or_short_id_or_none_is(

@@ -6,12 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arena.domain.board_view import (
-    Board,
-    FitCheck,
-    Misfit,
-    OrganisationShare,
-)
+from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
 from arena.domain.model import Kind, Stage
 from arena.domain.vote import Language
 from arena.pages.rendering import Visit
@@ -104,9 +99,7 @@ def test_a_board_of_another_year_names_the_year(make_board: MakeBoard) -> None:
     assert "since 3 May 2025." in summary(make_board(since=datetime(2025, 5, 3, tzinfo=UTC)))
 
 
-def test_a_row_shows_range_rating_interval_and_what_an_answer_takes(
-    make_board: MakeBoard,
-) -> None:
+def test_a_row_shows_range_rating_interval_and_what_an_answer_takes(make_board: MakeBoard) -> None:
     row = re.search(r"<tbody>\s*<tr.*?</tr>", board_page(make_board()), re.DOTALL)
     assert row
     shown = text(row[0]).replace("\N{NO-BREAK SPACE}", " ")
@@ -229,14 +222,15 @@ def test_a_cell_says_what_is_expected_and_what_was_counted(make_board: MakeBoard
     page = board_page(make_board(), "head-to-head")
     over = re.search(r'<td class="over" style="--tone: 50%" title="(.*?)">(.*?)</td>', page)
     assert over
-    assert text(over[2]) == "0.75 0.70 of 40"
+    assert text(over[2]) == "0.75 0.65–0.80 0.70 of 40"
     assert text(over[1]) == (
         "quartz-8b against chalk-3b: 0.75 by the ratings, 95% interval 0.65 "
         "to 0.80; 0.70 of 40 votes"
     )
-    assert re.search(
-        r'<td class="under" style="--tone: 50%"[^>]*><a [^>]*>0.25</a> <span class="n">0', page
+    under = (
+        r'<td class="under" style="--tone: 50%"[^>]*><a [^>]*>0.25</a> <span class="n within">0.2'
     )
+    assert re.search(under, page)
 
 
 def test_a_cell_of_a_pair_that_never_met_says_so(make_board: MakeBoard, make_row: MakeRow) -> None:
@@ -244,7 +238,7 @@ def test_a_cell_of_a_pair_that_never_met_says_so(make_board: MakeBoard, make_row
     unmet = replace(a_pair(share=None, n=0), row="chalk-3b", column="x")
     pairs = (a_pair(), replace(a_pair(), column="x"), unmet)
     shown = text(board_page(make_board(rows=rows, pairs=pairs), "head-to-head"))
-    assert "0.75 not met" in shown
+    assert "0.75 0.65–0.80 not met" in shown
     assert "1 pair never met" in shown
 
 

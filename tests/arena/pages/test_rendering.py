@@ -168,10 +168,7 @@ def test_the_present_page_is_marked_in_the_header(
         (board_page(make_board()), ["/leaderboard", "/leaderboard"]),
         (board_page(make_board(), "data"), ["/leaderboard", "/leaderboard?view=data"]),
         (past_page([make_past_battle()]), ["/votes"]),
-        (
-            method_page(make_board(), pacing=Pacing.PACED, linked=True),
-            ["/method"],
-        ),
+        (method_page(make_board(), pacing=Pacing.PACED, linked=True), ["/method"]),
         (missing_page("Go on."), []),
     ):
         links = [a["href"] for a in Page(html).all("a") if "aria-current" in a]

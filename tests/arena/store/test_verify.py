@@ -374,9 +374,7 @@ def test_a_change_of_a_vote_from_before_the_mark_shows(
     assert problem in (tampered(marked, [statement]).problem or "")
 
 
-def test_a_vote_of_before_whose_content_was_made_anew_does_not_fit_the_mark(
-    marked: Store,
-) -> None:
+def test_a_vote_of_before_whose_content_was_made_anew_does_not_fit_the_mark(marked: Store) -> None:
     with marked.writing() as session:
         session.connection().exec_driver_sql("UPDATE vote SET fingerprint_a = 'x' WHERE link = 3")
         problem = verify(session).problem
