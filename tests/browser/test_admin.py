@@ -138,7 +138,6 @@ def test_the_head_fits_in_german_beside_the_number_of_votes(
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         expect(page.get_by_role("link", name="Verwaltung")).to_be_in_viewport(ratio=0.9)
-    page.context.close()
 
 
 @pytest.mark.parametrize("screen", SCREENS)
