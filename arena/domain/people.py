@@ -73,7 +73,7 @@ class Entrance:
     decides: bool = False
 
     def after(self, before: Role) -> Role:
-        """Give the role that somebody has who comes with another."""
+        """Give the role that a person has who signs in with another."""
         is_withdrawn = self.decides and before is Role.ADMIN
         return self.role if is_withdrawn or not before.covers(self.role) else before
 
