@@ -52,7 +52,7 @@ def _analyse_routes_once() -> None:
 
     def repeat(route: Any, path: str, endpoint: Any, **options: Any) -> None:
         provider, key = options.pop("dependency_overrides_provider", None), None
-        if isinstance(endpoint, FunctionType):
+        if isinstance(route, routing.APIRoute) and isinstance(endpoint, FunctionType):
             written = repr((endpoint.__annotations__, endpoint.__defaults__, options))
             key = (path, endpoint.__code__, written)
         if key not in routes:
