@@ -153,11 +153,11 @@ def _compile_a_share(config: pytest.Config) -> None:
 
 
 def _with_fewer_examples(items: list[pytest.Item]) -> None:
-    """Let Hypothesis try a quarter of its examples, and at least five; it has no option."""
+    """Let Hypothesis try an eighth of its examples, and at least five; it has no option."""
     for test in {item.function for item in items if isinstance(item, pytest.Function)}:
         chosen: settings | None = getattr(test, EXAMPLES, None)
         if chosen is not None:
-            most = min(chosen.max_examples, max(5, chosen.max_examples // 4))
+            most = min(chosen.max_examples, max(5, chosen.max_examples // 8))
             setattr(test, EXAMPLES, settings(chosen, max_examples=most))
 
 
