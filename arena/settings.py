@@ -43,6 +43,7 @@ FROM_FILES = ("secret_key", "oidc_client_secret", "database")
 OF_SERVICES = re.compile(r"ARENA_(\w+_)?(SERVICE_(HOST=|PORT[=_])|PORT(_\d+_[A-Z]+|=\w+://))")
 """What Kubernetes sets for services "arena" and "arena-…": ``ARENA_PORT=tcp://10.0.0.1:80``."""
 HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
+_MODEL = TypeAdapter(Model)
 
 
 class Settings(BaseSettings):
@@ -662,14 +663,13 @@ def _model(path: Path, number: int, entry: dict[str, Any]) -> Model:
     if str(entry.get("endpoint", "")).startswith("recorded://"):
         entry = {"model": entry.get("id")} | entry
     try:
-        model = TypeAdapter(Model).validate_python(entry)
+        model = _MODEL.validate_python(entry)
     except ValidationError as error:
         raise SettingsError(_describe(path, number, entry, error)) from error
     if fault := first_fault(model):
         raise SettingsError(f"{path}: model {model.id!r}: {fault}")
-    if model.recording is None:
-        return model
-    return replace(model, recording=str(path.parent / model.recording))
+    recording = model.recording and str(path.parent / model.recording)
+    return replace(model, recording=recording)
 
 
 def _describe(path: Path, number: int, entry: dict[str, Any], error: ValidationError) -> str:

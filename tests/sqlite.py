@@ -8,9 +8,27 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from sqlalchemy import Engine
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.util import LRUCache
 
 from arena.store import migrations
 from arena.store.engine import migrate, opened
+
+
+def _compile_statements_once() -> None:
+    """Let all databases of a kind share what a process has compiled of SQL.
+
+    Each begins without, and compiling takes a third of what an arena takes to begin.
+    """
+    compiled: LRUCache[object, object] = LRUCache(2_000)
+    shared = property(lambda _: compiled, lambda _, own: None)
+    Engine._compiled_cache = shared  # type: ignore[assignment]
+    DefaultDialect.__eq__ = lambda one, other: type(one) is type(other)  # type: ignore[method-assign]
+    DefaultDialect.__hash__ = lambda one: hash(type(one))  # type: ignore[method-assign, assignment]
+
+
+_compile_statements_once()
 
 
 def new_sqlite(folder: Path) -> str:

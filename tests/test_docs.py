@@ -157,16 +157,10 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
     ],
 )
 def test_the_documented_commands_print_what_the_page_says(
-    page: str,
-    section: str,
-    file: str | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    page: str, section: str, file: str | None, tmp_path: Path, command: Command
 ) -> None:
     whole = read(f"docs/{page}")
     document = whole.split(f"\n{section}\n")[1]
-    command = Command(tmp_path, monkeypatch, capsys)
     if file == "shorter.toml":
         pairs = code(whole.split("\n## First run\n")[1], "csv")
         (tmp_path / "pairs.csv").write_text(pairs, encoding="utf-8")
@@ -183,14 +177,13 @@ def test_the_documented_commands_print_what_the_page_says(
 
 
 def test_the_documented_bench_goes_from_prompts_to_its_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, command: Command
 ) -> None:
     document = read("docs/guides/judge.md").split("\n## Benchmarks\n")[1]
     named = re.findall(r"`([\w.]+)`[^`]*:\n\n```(?:csv|toml)\n(.*?)```", document, re.DOTALL)
     assert [name for name, _ in named[:3]] == ["prompts.csv", "answers.csv", "bench.toml"]
     for name, content in named[:3]:
         (tmp_path / name).write_text(content, encoding="utf-8")
-    command = Command(tmp_path, monkeypatch, capsys)
     for example in code(document, "text").split("$ arena ")[1:]:
         line, expected = example.split("\n", 1)
         printed = command(*line.split(), COLUMNS="80").stdout
@@ -209,34 +202,30 @@ def test_every_method_is_in_the_table_of_methods() -> None:
 
 
 def test_the_documented_licence_of_a_judge_says_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, command: Command
 ) -> None:
     rng, world = np.random.default_rng(3), World(favoured=1, favour=0.5)
     drawn = [("", 3000, 0.0), ("new-", 300, 0.0), ("later-", 600, 0.15)]
     for place, (name, n, fall) in enumerate(drawn):
         write(tmp_path, name, world.draw(rng, n, fall), first=10_000 * place)
     document = read("docs/guides/studies.md").split("\n## Certificates and drift\n")[1]
-    command = Command(tmp_path, monkeypatch, capsys)
     for example in code(document, "text").split("$ arena ")[1:]:
         line, expected = example.split("\n", 1)
         printed = DAY.sub("a day", command(*line.split(), COLUMNS="100").stdout)
         assert shows(DAY.sub("a day", expected), printed)
 
 
-def test_the_documented_raters_are_what_their_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_documented_raters_are_what_their_page_says(tmp_path: Path, command: Command) -> None:
     crowd = Crowd(item=1.2, rater=0.2, lean=0.25, ties=0.1)
     rows = exported(crowd, np.random.default_rng(3), (120, 8, 4), repeats=10, gold=6)
     write_csv(rows, tmp_path / "ratings.csv")
     section = read("docs/guides/studies.md").split("\n## Report on raters\n")[1]
     line, expected = code(section, "text").removeprefix("$ arena ").split("\n", 1)
-    command = Command(tmp_path, monkeypatch, capsys)
     assert shows(expected, command(*line.split(), COLUMNS="100").stdout)
 
 
 def test_the_documented_runs_of_agents_go_from_a_file_to_their_factors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     document = read("docs/reference/formats.md").split("\n### Agent runs\n")[1]
     effects = read("docs/guides/studies.md").split("\n## Model and scaffold effects\n")[1]
@@ -246,7 +235,6 @@ def test_the_documented_runs_of_agents_go_from_a_file_to_their_factors(
     write_runs(tmp_path / "runs.jsonl")
     new_sqlite(tmp_path)
     monkeypatch.chdir(tmp_path)
-    command = Command(tmp_path, monkeypatch, capsys)
     for number, block in enumerate([code(document, "text"), code(effects, "text")]):
         for example in block.split("$ arena ")[1:]:
             line, expected = example.split("\n", 1)

@@ -77,7 +77,7 @@ PAGES = [
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_tutorial_s_commands_print_what_the_page_says(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str, tmp_path: Path, command: Command
 ) -> None:
     skipped = () if page == WHOLE else LONG
     text = (TUTORIALS / page.removesuffix(" whole")).read_text(encoding="utf-8")
@@ -88,7 +88,6 @@ def test_a_tutorial_s_commands_print_what_the_page_says(
     for table in TUTORIALS.glob("*.csv"):
         copy(table, tmp_path)
     settings = dict(SETTING.findall(text))
-    command = Command(tmp_path, monkeypatch, capsys)
     examples = [e for block in TRANSCRIPT.findall(text) for e in block.split("$ arena ")[1:]]
     assert examples
     for example in examples:

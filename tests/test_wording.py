@@ -35,10 +35,6 @@ def empty(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_texts_are_within_their_limits(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0, capsys.readouterr().out
-
-
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("sentence", PLANTED)
 def test_a_planted_sentence_is_caught(empty: Path, source: str, sentence: str) -> None:

@@ -181,15 +181,18 @@ def test_what_is_no_record_is_one_clear_line(command: Command, tmp_path: Path) -
 
 
 def test_counts_that_are_not_those_of_the_votes_are_said_to_be_wrong(
-    command: Command, played: Served
+    command: Command, tmp_path: Path, database_url: str
 ) -> None:
-    change(
-        played.database,
+    with quick_arena(tmp_path, database=database_url) as served, served.visitor() as ada:
+        ada.vote(ada.play(), "model_a")
+        ada.vote(ada.play(), "skip")
+    change(  # once nothing serves that would make them again
+        database_url,
         "INSERT INTO vote_block (last, hash, names, votes) VALUES (2, 'x', '{}', 'x')",
     )
-    result = command("verify", played.database, "--format", "json")
+    result = command("verify", database_url, "--format", "json")
     verified = json.loads(result.stdout)
     assert (result.returncode, verified["whole"], verified["problem"]) == (3, True, None)
-    words = command("verify", played.database).stdout
+    words = command("verify", database_url).stdout
     assert f"votes are hashes only. {verified['counts']}" in words
     assert verified["counts"].startswith("The counts of boards for links 1 to 2 are not those")

@@ -1,29 +1,18 @@
 """The API keeps to its own description, whatever is sent to it."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.checks import not_a_server_error
-from schemathesis.core.result import Ok
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
-from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from tests.serving import Served, quick_arena
 from tests.sources import registered
 
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-]
+if TYPE_CHECKING:  # it is large: who runs other tests does without
+    import schemathesis
+    from schemathesis.specs.openapi.schemas import OpenApiSchema
+
 OPERATIONS = [
     ("/api/v1/battles", "POST"),
     ("/api/v1/battles/{battle_id}", "GET"),
@@ -55,7 +44,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def schema(served: Served) -> OpenApiSchema:
+def schema(served: Served) -> "OpenApiSchema":
+    import schemathesis
+
     return schemathesis.openapi.from_url(f"{served.url}/api/openapi.json")
 
 
@@ -63,8 +54,13 @@ def schema(served: Served) -> OpenApiSchema:
 @pytest.mark.parametrize("voted", [False, True], ids=["ready", "voted"])
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(
-    served: Served, schema: OpenApiSchema, path: str, method: str, voted: bool
+    served: Served, schema: "OpenApiSchema", path: str, method: str, voted: bool
 ) -> None:
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+    conforms = (checks.content_type_conformance, checks.response_schema_conformance)
+    every = [not_a_server_error, checks.status_code_conformance, *conforms]
     with served.visitor() as ada:
         battle_id = ada.play()
         if voted:
@@ -82,11 +78,13 @@ def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(
             if "battle_id" in case.path_parameters:
                 case.path_parameters["battle_id"] = battle_id
             response = case.call(cookies=cookies, headers=token)
-            case.validate_response(response, checks=CHECKS)
+            case.validate_response(response, checks=every)
 
         send()
 
 
-def test_every_documented_operation_is_walked(schema: OpenApiSchema) -> None:
+def test_every_documented_operation_is_walked(schema: "OpenApiSchema") -> None:
+    from schemathesis.core.result import Ok
+
     operations = [r.ok() for r in schema.get_all_operations() if isinstance(r, Ok)]
     assert {(each.path, each.method.upper()) for each in operations} == set(OPERATIONS)

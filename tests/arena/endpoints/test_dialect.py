@@ -72,6 +72,7 @@ async def learning(
         await client.aclose()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "streamed"),
     [

@@ -50,6 +50,7 @@ async def test_a_stream_ends_as_its_provider_says(
 WHOLE_REPLIES = [name for name in NAMES if not REPLIES[name].only_streamed]
 
 
+@pytest.mark.sampled(3)  # the lines of a batch are all of them
 @pytest.mark.parametrize("name", WHOLE_REPLIES)
 async def test_a_whole_reply_ends_as_its_provider_says(
     server: FaultyServer, endpoints: Endpoints, name: str

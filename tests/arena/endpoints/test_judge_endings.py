@@ -45,6 +45,7 @@ def read(reply: Reply) -> Reading | FailureClass:
     return reading_of(PAIRWISE, case(), reply)
 
 
+@pytest.mark.sampled(3, 1)
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_verdict_before_a_bad_end_of_a_reply_is_none(
     server: FaultyServer, endpoints: Endpoints, name: str
@@ -106,7 +107,7 @@ def test_a_verdict_before_a_bad_end_in_a_batch_of_anthropic_s_is_none(reason: st
     assert (reading == SIDES["A"]) == (reason not in ANTHROPIC)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(3, 2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_verdict_before_a_bad_end_that_was_kept_before_is_none(name: str) -> None:
     if not REPLIES[name].choice and not REPLIES[name].fields:  # an error beside was never kept

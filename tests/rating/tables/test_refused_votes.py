@@ -26,7 +26,7 @@ def test_counts_that_are_no_numbers_of_votes_are_refused(count: float | None) ->
         read_votes(pl.DataFrame({**pair, "n_tie": [count]}, strict=False))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @each_source
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -127,6 +127,7 @@ def test_a_model_called_as_a_label_is_refused_where_winners_are_names() -> None:
         read_votes(frame)
 
 
+@pytest.mark.sampled(2, 1)
 @each_source
 def test_the_first_row_of_a_missing_name_is_told(source: Source, tmp_path: Path) -> None:
     spaces = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x10000))))
