@@ -31,22 +31,22 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 72_899,
+    "product code lines": 72_247,
     "product files": 240,
     "dataclasses": 499,
     "public names": 2_251,
     "public, used by no other module": 415,
     "public, used by one other module": 1_079,
-    "private helpers called once": 1_573,
+    "private helpers called once": 1_552,
     "class names that occur 2 to 5 times": 57,
     "file names that occur more than once": 19,
     "types that hold rows of votes": 6,
-    "files with model_a": 15,
-    "files with the orders ab and ba": 4,
+    "files with model_a": 14,
+    "files with the orders ab and ba": 3,
     "import contracts": 10,
     "modules in import cycles": 0,
     "longest chain of imports": 36,
-    "test code lines": 81_264,
+    "test code lines": 81_195,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,6 +1,8 @@
 """The reasoning in a reply is separated from its answer, however both are cut into pieces."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -9,160 +11,17 @@ from hypothesis import strategies as st
 from judge.case import TokenLogprob
 from judge.replies import Part, Splitter, answer_tokens, split
 
-VLLM = "vLLM, reasoning parsers"
-"""https://docs.vllm.ai/en/latest/api/vllm/reasoning/."""
-HARMONY = "OpenAI cookbook, harmony response format (gpt-oss)"
-"""https://developers.openai.com/cookbook/articles/openai-harmony."""
+CASES = tomllib.loads(Path(__file__).with_name("thoughts.toml").read_text(encoding="utf-8"))
 MARKED = [
-    (
-        f"{VLLM}: qwen3, deepseek_r1",
-        "<think>\nI am Qwen, so\n</think>\n\nFour.",
-        "\nI am Qwen, so\n\n\n",
-    ),
-    (
-        "llama.cpp, DeepSeek R1 by its own template",
-        "I am R1.\n</think>\n\nFour.",
-        "I am R1.\n\n\n",
-    ),
-    (f"{VLLM}: seedoss", "<seed:think>I am Seed.</seed:think>Four.", "I am Seed."),
-    (f"{VLLM}: seedoss", "I am Seed.</seed:think>Four.", "I am Seed."),
-    (f"{VLLM}: mistral", "[THINK]I am Magistral.[/THINK]Four.", "I am Magistral."),
-    (
-        f"{VLLM}: cohere_command",
-        "<|START_THINKING|>I am Command.<|END_THINKING|>Four.",
-        "I am Command.",
-    ),
-    (
-        "Gemma 4, prompt formatting",
-        "<|channel>thought\nI am Gemma.\n<channel|>Four.<turn|>",
-        "\nI am Gemma.\n<turn|>",
-    ),
-    (
-        f"{VLLM}: granite",
-        "Here is my thought process:\nI am Granite.\n\nHere is my response:\nFour.",
-        "\nI am Granite.\n\n\n",
-    ),
-    ("Kimi-VL-Thinking, model card", "◁think▷I am Kimi.◁/think▷Four.", "I am Kimi."),
-    ("EXAONE Deep, model card", "<thought>I am Exaone.</thought>Four.", "I am Exaone."),
-    ("Sky-T1, system prompt", "<|begin_of_thought|>I am Sky.<|end_of_thought|>Four.", "I am Sky."),
-    ("system prompts that ask for it", "<reasoning>I am Nova.</reasoning>\nFour.", "I am Nova.\n"),
-    (
-        HARMONY,
-        "<|channel|>analysis<|message|>I am gpt-oss.<|end|>"
-        "<|start|>assistant<|channel|>final<|message|>Four.<|return|>",
-        "I am gpt-oss.",
-    ),
-    (
-        "vLLM, gpt-oss without its special tokens",
-        "analysisI am gpt-oss.assistantfinalFour.",
-        "I am gpt-oss.",
-    ),
+    (one["source"], one["text"], one["thoughts"]) for one in CASES["reply"] if "source" in one
 ]
 """Where it is described, a reply whose answer is "Four.", and its reasoning."""
-MORE = [
-    (
-        "<think>They ask of `</think>`. I am Qwen.\nYes.</think>\n\nThe tag ends it.",
-        "The tag ends it.",
-        "They ask of `</think>`. I am Qwen.\nYes.\n\n",
-    ),
-    (
-        "<think>Templates: <think>...</think>. I am Qwen.</think>\n\nFour.",
-        "Four.",
-        "Templates: <think>...</think>. I am Qwen.\n\n",
-    ),
-    (
-        "<think>It shows\n```\n<think>x</think>\n```\nI am Qwen.\n</think>\nUse:\n```\nx\n```",
-        "Use:\n```\nx\n```",
-        "It shows\n```\n<think>x</think>\n```\nI am Qwen.\n\n",
-    ),
-    ("analysiswe ask. I am gpt-oss.assistantfinalFour.", "Four.", "we ask. I am gpt-oss."),
-    ("analysis\nI am gpt-oss.assistantfinalFour.", "Four.", "\nI am gpt-oss."),
-    ("commentaryI am gpt-oss.assistantfinalFour.", "Four.", "I am gpt-oss."),
-    ("<unused94>thought\nI am MedGemma.<unused95>Four.", "Four.", "\nI am MedGemma."),
-    (
-        "<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Four.<|END_RESPONSE|>",
-        "Four.",
-        "a<|END_RESPONSE|>",
-    ),
-    (
-        "Four.\n\n<think>I am Qwen, so was that right?",
-        "Four.\n\n",
-        "I am Qwen, so was that right?",
-    ),
-    ("<|start|>assistant<|message|>Four.<|end|>", "Four.", ""),
-    (
-        "<|channel|>analysis<|message|>Two.<|end|><|start|>assistant<|channel|>commentary "
-        "to=functions.f <|constrain|>json<|message|>{}<|call|>",
-        "",
-        "Two.{}",
-    ),
-    (
-        "analysisWe ask.assistantcommentaryHm.assistantfinalFour.",
-        "Four.",
-        "We ask.assistantcommentaryHm.",
-    ),
-    ("<think>a</think>One. <think>b</think>Two.", "One. Two.", "ab"),
-    ("<think>It wrote </think> itself.</think>Four.", "Four.", "It wrote  itself."),
-    ("One.<THINK>b</THINK>Two.", "One.Two.", "b"),
-]
-CUT = [
-    ("<think>\nThe user asks. I", ""),
-    ("analysisThe user asks. I", ""),
-    ("<|channel|>analysis<|message|>The user", ""),
-    ("<|channel|>anal", ""),
-    ("Four. <think>I am Qwen, so", "Four. "),
-]
-ENDS = [
-    "<|im_end|>",
-    "</s>",
-    "<|eot_id|>",
-    "<|endoftext|>",
-    "<end_of_turn>",
-    "<｜end▁of▁sentence｜>",
-    "<|im_end|>\n<|endoftext|>\n",
-    "<|end|>",
-]
-PLAIN = [
-    '{"stop": ["</think>", "<|im_end|>"], "n": 1}',
-    'STOP = "</think>"\nprint(STOP)',
-    'The tag "</think>" ends the reasoning.',
-    "TeX uses ``quotes'' for quotations; the tag `</think>` closes.",
-    "A literal \\` is written so. The tag `</think>` closes. Done.",
-    "It is\n\n    <think>\n    plan\n    </think>\n\nin all.",
-    "<code></think></code> closes it.",
-    "Here:\n```xml\n<think>\nplan\n</think>\n<answer>4</answer>\n",
-    "Mistral uses [THINK] and [/THINK] as tokens.",
-    "You wrote </think> and I say it back.",
-    "The tokens of gpt-oss are <|start|>, <|end|>, <|message|> and <|channel|>. They delimit.",
-    "The end of sequence token of Llama 2 is </s>",
-    "- <|im_start|>\n- <|im_end|>",
-    "x1 x2 [EOS]",
-    "~~old~~ new </s>",
-    "analysis of variance is a test, as in analysis",
-    "Four.",
-    "  indented\n\n- a\n- b\n",
-    "I think [A], not <b>B</b>: 3 < 4, a[0] = `x`.",
-    "```xml\n<think>a</think>\n```\nis how it is written.",
-    "~~~\n</think>\n~~~",
-    "> ```\n> </think>\n> ```\n",
-    "1. ```\n   </think>\n   ```\n2. More.",
-    "````\n```\n</think>\n```\n</think>\n````\nDone.",
-    "Write `<think>` before and `</think>` behind, or ``a`</think>``.",
-    "analysis of variance is a test.",
-    "Analysis: four.",
-    "analysis",
-    "<s>four</s>",
-    "The answer is in <reason>, <thinking and <thinker>.",
-    "[think] He thinks. [/think]",
-    "",
-    " \n ",
-    "Use the <think> tag to open.",
-]
+ANSWERED = [(one["text"], one["answer"], one["thoughts"]) for one in CASES["reply"]]
+CUT = [(one["text"], one["answer"]) for one in CASES["cut"]]
+PLAIN = CASES["plain"]
 
 
-@pytest.mark.parametrize(
-    ("text", "answer", "thoughts"), [*((text, "Four.", own) for _, text, own in MARKED), *MORE]
-)
+@pytest.mark.parametrize(("text", "answer", "thoughts"), ANSWERED)
 def test_what_is_between_marks_is_no_part_of_the_answer(
     text: str, answer: str, thoughts: str
 ) -> None:
@@ -179,7 +38,7 @@ def test_a_text_that_only_writes_of_marks_stays_as_it_is(text: str) -> None:
     assert split(text) == (text, "")
 
 
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("end", CASES["ends"])
 def test_tokens_that_end_a_reply_are_no_part_of_it(end: str) -> None:
     assert split(f"Four.{end}") == ("Four.", end)
     assert split(f"<think>Hm.</think>Four.{end}") == ("Four.", f"Hm.{end}")
