@@ -418,11 +418,11 @@ class GateOptions:
     level : float
         Confidence level over all looks.
     looks : "any" or int
-        Number of looks. any: unlimited. From 6: unlimited up to the planned votes.
+        Number of looks. any: unlimited. 6 or more: any number up to --planned.
     planned : int or None
         Planned votes on either model, fixed before the first look. With a number of looks, later
-        votes are not used. With any, the interval is tightest near this many independent votes on
-        the pair (more if clustered). Default: 2,000; for one look, all.
+        votes are not used. With --looks any, the interval is tightest near this many independent
+        votes on the pair (more if clustered). Default: 2,000; for one look, all.
     """
 
     candidate: str

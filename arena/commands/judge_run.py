@@ -395,7 +395,7 @@ def run(
         For wildbench_reward and similar methods: a slight win by an answer that is longer by more
         than this many characters is a tie. Default: that of the method (500); negative: never.
     fallback
-        Method to repeat the run with if no reply has log-probabilities: for alpaca_eval, `sampled`
+        Method for a second run if no reply has log-probabilities: for alpaca_eval, `sampled`
         (alpaca_eval_sampled).
     fallback_judge
         Model in the roster that replaces a judge when its endpoint fails or it refuses a case.

@@ -567,8 +567,8 @@ def create(
 ) -> None:
     """Create a study: raters rate given items on the pages under /studies.
 
-    Ratings are kept apart from battle votes; no leaderboard counts them. Nothing is written unless
-    every row of every file is valid.
+    Ratings are kept apart from battle votes; no leaderboard counts them. An invalid row
+    refuses the whole study; unusable rows of other tools' files are excluded and counted.
 
     Parameters
     ----------

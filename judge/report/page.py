@@ -586,11 +586,11 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
                 f"{MIN_ITEMS} items, the share to whom the judge is significantly non-inferior "
                 f"(margin for {RATERS[judges[0].evidence.raters]}: {margins[0]} of items). The "
                 f"judge passes at {percent(PASS)} or more, if choosing at random and choosing the "
-                "longer answer reach less. Another person: one of the others, drawn on each item, "
-                "in the judge's place. On 'At least equivalent', no judge exceeds the "
-                "others' majority. With the items per person that are enough, another person "
-                "passes in at least 90% of studies. At least equivalent: share of items on which "
-                "others agree with the judge at least as often."
+                f"longer answer stay below {percent(PASS)}. Another person: one of the others, "
+                "drawn on each item, in the judge's place. At least equivalent: share of items on "
+                "which others agree with the judge at least as often; no judge exceeds the "
+                "others' majority. Enough to decide: another person then passes in at least 90% "
+                "of studies."
             ),
         ),
     )
@@ -658,8 +658,8 @@ def chance_section(judges: Judges) -> Section:
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; a tie is a third answer if any "
             "vote is one. They differ in the agreement expected by chance: if nearly all answers "
-            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Judge ÷ two "
-            f"people and best possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
+            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both "
+            f"ratios are of the judge: {CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )
     return Section("Agreement beyond chance, and relative to people", table=table)
@@ -773,9 +773,9 @@ def bias_section(judges: Judges, level: float) -> Section:
             f"{100 * level:g}% intervals "
             "clustered by prompt, from one Bradley-Terry fit with these terms to votes and one "
             "to verdicts. The difference is the bias: if people also prefer longer answers, that "
-            "part is not counted as the judge's. Its own model: its lead over the mean of the "
-            "others on either board; the difference is the residual from a line fitted to the "
-            "other models, with a prediction interval."
+            "part is not counted as the judge's. Its own model: the model's lead over the others' "
+            "mean on each board; the difference is its residual from a line fitted to the others, "
+            "with a prediction interval."
         ),
     )
     figures: tuple[Figure, ...] = ()

@@ -152,7 +152,7 @@ def _ranking_tables(judges: Judges) -> list[Table]:
             note=(
                 "Win rates over pairs of models, by the judge and by people. Decisiveness: above "
                 "1, the judge makes gaps between models wider than people do; below 1, narrower. "
-                "Bias: how far the judge raises a model's win rate beyond that, averaged over "
+                "Bias: the judge's rise of a model's win rate, decisiveness aside, averaged over "
                 "opponents. Its standard deviation (spread) is inflated by sampling error; below "
                 f"it is the corrected one. Pairs with at least {FEWEST_ITEMS} items."
             ),
@@ -223,7 +223,7 @@ def _gain(name: str, powered: PoweredRatings) -> str:
             f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
-        f"The verdicts of {name} make {plural(powered.n, 'item')} with votes worth "
+        f"With verdicts of {name}, {plural(powered.n, 'voted item')} are worth "
         f"{number_of(powered.gain)} times as many (weight of the judge "
         f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict "
         "and no vote)."
@@ -299,9 +299,9 @@ def _sent(name: str, plan: Plan) -> Table:
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn by the expected effect of their votes, not at random: weight them "
-            "by their probabilities (column overall, argument probability of "
-            "judge.studies.powered), or draw items at random instead."
+            "Items are drawn with unequal probabilities, by the expected effect of their votes: "
+            "give these (column overall) as argument probability of judge.studies.powered, or "
+            "draw with equal ones."
         ),
     )
 
@@ -336,7 +336,7 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
                 for rate in judge.win_rates
             ),
             note=(
-                "Ties excluded. By people: on the items with votes alone. Corrected (Rogan and "
+                "Ties excluded. By people: from votes, on voted items. Corrected (Rogan and "
                 f"Gladen), with {100 * level:g}% intervals clustered by prompt that include the "
                 "uncertainty of the judge's estimated errors."
             ),
@@ -794,7 +794,7 @@ def _rules(study: Study) -> Section:
         "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt "
-        "are correlated. If all resamples agree, a share has the interval for that many "
+        "are correlated. If all resamples agree, a share has the interval of n of n "
         "unanimous prompts, and other figures have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",

@@ -315,7 +315,7 @@ def _known_terms(
     terms = [POSITION] if (labels.first != 0).any() else []
     if not terms:
         warnings.append(
-            f"The {source} do not state which answer was shown first, or combine both orders: the "
+            f"The {source} combine both orders, or do not state which answer was shown first: the "
             "effect of position is not estimated."
         )
     for term in (LENGTH, FORMAT):

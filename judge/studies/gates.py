@@ -384,8 +384,8 @@ def _not_passed(evidence: Evidence) -> str:
     if test.winning_rate < PASS:
         if test.decides_at is not None and test.items_per_person < test.decides_at:
             return (
-                "The alternative-annotator test may be underpowered: another person passes with "
-                f"at least 90% power with {test.decides_at:,} items per person; the median of the "
+                "The alternative-annotator test may be underpowered: at least 90% power to pass "
+                f"another person takes {test.decides_at:,} items per person; the median of the "
                 f"{test.people_tested} people tested is {test.items_per_person:,.0f}."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
@@ -413,7 +413,7 @@ def _agreement(evidence: Evidence) -> str:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
         text += f"; the estimated upper limit for any judge is {percent_of(evidence.highest)}, "
-        text += "over the items on which two people prefer a side, with equal weights"
+        text += "over equally weighted items on which two people prefer a side"
     text += f". With ties as a third answer, it agrees in {percent_of(evidence.judge_with_ties)}"
     if evidence.people_with_ties.value is None:
         return f"{text}."
@@ -435,13 +435,13 @@ def _alternative(evidence: Evidence) -> str:
     test = evidence.alternative
     if test is None:
         return ""
-    others = f"and to {percent(test.coin)} for choosing at random"
+    others = f"choosing at random to {percent(test.coin)}"
     if test.longest is not None:
-        others += f" and {percent(test.longest)} for choosing the longer answer"
+        others += f" and choosing the longer answer to {percent(test.longest)}"
     return (
-        "The alternative-annotator test shows non-inferiority to "
-        f"{percent(test.winning_rate)} of the {test.people_tested} people tested for the judge, "
-        f"{others}. The raters are taken as {RATERS[evidence.raters]}, for whom the test "
+        "The alternative-annotator test shows the judge non-inferior to "
+        f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}. The "
+        f"raters are taken as {RATERS[evidence.raters]}, for whom the test "
         f"allows a margin of {percent(test.margin)} of items. On average, the judge does at least "
         f"as well as the person on {percent(test.advantage)} of items.{_reference(test)}"
     )
@@ -456,8 +456,8 @@ def _reference(test: Alternative) -> str:
     if test.person is None or test.decides_at is None:
         return f"{text}."
     return (
-        f"{text}; a person drawn for each item would replace {percent(test.person)} and pass in "
-        f"{percent(test.person_passed)} of the draws. With {test.decides_at:,} items per person, "
+        f"{text}; another person, drawn per item, would replace {percent(test.person)} and pass "
+        f"in {percent(test.person_passed)} of trials. With {test.decides_at:,} items per person, "
         "another person passes in at least 90% of studies; the median here is "
         f"{test.items_per_person:,.0f}."
     )

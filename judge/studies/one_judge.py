@@ -251,9 +251,9 @@ class JudgeStudy:
             figures[f"bias of {term}"] = None if effect is None else effect.difference
         for name, estimate in figures.items():
             if estimate is None or estimate.value is None:
-                yield f"There is no {name}: {WHY[name]}."
+                yield f"Not estimated: {name} ({WHY[name]})."
         if self.evidence.alternative is None:
-            yield f"There is no alternative: {WHY['alternative']}."
+            yield f"Not estimated: alternative-annotator test ({WHY['alternative']})."
 
     def _coefficients(self) -> dict[str, Estimate]:
         return {

@@ -168,7 +168,7 @@ def test_verdicts_of_both_orders_together_show_no_position_and_say_so() -> None:
         None,
         None,
     )
-    assert any("do not state which answer was shown first" in w for w in measured.warnings)
+    assert any("or do not state which answer was shown first" in w for w in measured.warnings)
 
 
 def test_a_term_that_cannot_be_told_leaves_the_others_standing() -> None:
