@@ -26,6 +26,7 @@ from tests.faulty_server import Behaviour, PromptServer, faulty_server
 from tests.serving import Served, Visitor, quick_arena, served_by
 
 SHORT_S = 0.5
+FIXED = 65536  # bytes of a socket's buffer: the system makes others larger while they are used
 LARGE = 30_000_000
 LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /api/v1/battles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -44,9 +45,9 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @contextmanager
 def connection(served: Served, address: str = "127.0.0.1") -> Iterator[socket.socket]:
     """Come from one of this machine's many addresses."""
-    url = httpx2.URL(served.url)
-    to = (url.host, url.port or 80)
+    to = ("127.0.0.1", httpx2.URL(served.url).port or 80)
     with closing(socket.create_connection(to, timeout=10, source_address=(address, 0))) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, FIXED)
         yield sock
 
 
@@ -297,6 +298,7 @@ def large_answers(**settings: object) -> Iterator[Served]:
 
     app = Starlette(routes=[Route("/", answer)])
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, FIXED)
         server = PromptServer(configured(app, read_settings(**settings)))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
