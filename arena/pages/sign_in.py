@@ -93,9 +93,9 @@ class _OpenId:
     async def profile(self, request: Request) -> tuple[str, str, Role, bool]:
         """Read who comes back.
 
-        Gives whom the provider knows them as, for ever; their name; the least role that the
-        settings give them, by an address of mail that the provider verified; and whether its
-        groups decide who is an admin.
+        Returns their permanent id at the provider; their name; the least role that the settings
+        give them, by an email address that the provider verified; and whether its groups decide
+        who is an admin.
 
         Raises
         ------
