@@ -1,10 +1,9 @@
-"""Intervals of ratings, and of differences between them.
+"""Confidence intervals of ratings and of their differences.
 
-How sure one contrast of the strengths is: its own variance and degrees of freedom.
-
-How far ratings may be off, by the interval asked for, and warnings on what that leaves open.
-
-Profile-likelihood intervals: right for models that seldom won, or seldom lost.
+`infer` collects what inference about any contrast of the strengths needs, and `Inference` gives
+each contrast its own cluster-robust variance and degrees of freedom. `profile_intervals` inverts
+the likelihood-ratio test, for models that seldom won or seldom lost. `spread` gives every rating
+the interval that the options ask for, with warnings where few voters or prompts are behind it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,6 +50,9 @@ from rating.options import RateOptions
 from rating.resampling import bootstrap
 from rating.sentences import Sentence, counted
 from rating.typing import Bools, Floats, Ints
+
+# Variances of contrasts
+
 
 WELL_FOUNDED = 15
 """Effective clusters behind a contrast from which its variance is that of the clusters alone."""
@@ -589,6 +591,9 @@ def _quadratic(contrasts: Floats, matrix: Floats) -> Floats:
     return np.asarray(((contrasts @ matrix) * contrasts).sum(axis=1).clip(min=0))
 
 
+# Profile-likelihood intervals
+
+
 _MAX_STEPS = 60
 
 
@@ -721,6 +726,9 @@ def _held(
     spread = identified_inverse(at.hessian, objective.n_models, absolute=objective.absolute)
     free = np.zeros(len(spread)) if along else -spread @ at.gradient
     return np.asarray(free + spread[i] * (change - free[i]) / spread[i, i])
+
+
+# Intervals of ratings
 
 
 MIN_EFFECTIVE_FOR_CLUSTERS = 2
@@ -991,6 +999,9 @@ def _deviations(rounds: Floats) -> Floats:
     if finite.any():
         deviations[finite] = rounds[:, finite].std(axis=0, ddof=1)
     return deviations
+
+
+# Warnings
 
 
 FEW_POINTS = 10

@@ -1,11 +1,10 @@
-"""Covariances of a fit: from the curvature, of independent votes, and of votes in clusters.
+"""Covariances of a fit: inverse information, sandwich, and cluster-robust CR3 jackknife.
 
-Covariances of parameters: by the curvature, of independent votes, of votes in clusters.
-
-The last by omitting one cluster at a time; the same shifts, their signs changed at random, say
-how large the largest statistic may be.
-
-How evenly votes, and what they tell of a contrast, are spread over voters or prompts.
+Three estimates of the covariance of all parameters: `hessian_covariance` from the curvature,
+`sandwich_covariance` for independent votes, `jackknife` for votes in clusters, one omitted at a
+time. `SignSums` changes the signs of the same shifts at random (wild bootstrap), for claims on all
+pairs at once. `taste_covariance` models voter random effects instead. `activity` and
+`ClusterShares` measure how evenly votes and their information are spread over clusters.
 """
 
 import importlib.util
@@ -57,6 +56,9 @@ LARGEST = "largest"
 
 FEW_PROMPTS = 20
 """Prompts below which intervals that generalise over them are rough."""
+
+
+# Spread of votes over voters or prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,9 @@ def checked_activity(sums: Sums) -> Activity:
     if by_cluster.n_clusters < 2:
         raise DataError("Clustered errors need two voters (or prompts) at least; one voted.")
     return by_cluster
+
+
+# Information of votes by cluster
 
 
 def compiled_loops(fit: Fit, cost: int) -> ModuleType | None:
@@ -385,6 +390,9 @@ def effective_number(total: Floats, square: Floats) -> Floats:
     return np.asarray(np.divide(total**2, square, out=np.zeros_like(total), where=square > 0))
 
 
+# Voter random effects
+
+
 def taste_covariance(fit: Fit, parts: Iterable[Sums]) -> Floats:
     """Return the covariance of the parameters if every cluster had a random effect of its own.
 
@@ -517,6 +525,9 @@ def _taste_variance(products: Floats, expected: Floats) -> float:
         if abs(variance - before) <= 1e-10 * max(variance, 1e-10):
             break
     return variance
+
+
+# Covariances of the parameters
 
 
 REFIT_LEVERAGE = 0.5
@@ -914,9 +925,12 @@ def _leave_out(fit: Fit, rest: Comparisons) -> tuple[Floats, bool]:
     return np.asarray(shift), bool((connected != connected[0]).any())
 
 
+# Wild bootstrap of the largest statistic
+
+
 DRAWS = 999
 WILD_UP_TO = 100
-"""Models beyond which the maximum is drawn from a multivariate t, as in `ranks`."""
+"""Models beyond which the maximum is drawn from a multivariate t, as in `rating.ranks`."""
 SIGNS_UP_TO = 20_000
 """Effective clusters beyond which it is, too: such sums are normal whatever their signs."""
 CLUSTERS_AT_ONCE = 2000

@@ -1,6 +1,8 @@
-"""Boards of one's own mix of categories: ratings, preferences, and ranks under other mixes.
+"""Boards by category and on a prompt mix, from partially pooled strengths.
 
-A board for each category, all of them pooled.
+`rate_pooled` rates every model in every category (`rating.pooling` has the likelihood); `rate_mix`
+reweights the categories to a mix of one's own, with preferences, and with the ranks that models
+reach under other mixes (`envelope`).
 """
 
 import hashlib
@@ -37,6 +39,9 @@ from rating.ranks import EQUAL_NATS, MIN_EFFECTIVE_FOR_RANKS, quasi_standard_err
 from rating.report import DesignEffect, ModelRating, Provenance, Report, VotesUsed
 from rating.sentences import Sentence, counted
 from rating.typing import Bools, Floats
+
+# Pooled boards by category
+
 
 MOST_STRENGTHS = 4000
 """Models times categories up to which their joint covariance is held in memory."""
@@ -412,6 +417,9 @@ def _warnings(pooled: PooledFit, mix: Floats, share: Floats, level: float) -> It
             "Prompts are not known: the intervals are too narrow where people voted on the same "
             "prompts."
         )
+
+
+# Boards on a prompt mix
 
 
 FEW = 30.0

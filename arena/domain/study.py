@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Self
 
 from arena.domain.model import Kind
-from judge.budget import BLIND, TOOK
+from judge.case import BLIND, TOOK
 from judge.tables.items import RatingItem, Response
 from rating.outcome import of_sides
 

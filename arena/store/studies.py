@@ -78,7 +78,7 @@ from arena.store.tables import (
     is_voted_on,
     select_votes,
 )
-from judge.budget import first_difference
+from judge.case import first_difference
 from judge.studies.gold import GoldVote, ReadVote
 from rating.outcome import SHOWN_FIRST, SIDES, Outcome, of_sides
 from rating.sentences import Sentence

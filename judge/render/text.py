@@ -1,27 +1,13 @@
-"""A model's text as HTML that may stand in any page: Markdown, code, tables and formulas.
+"""Untrusted text of models as safe HTML: Markdown, code, tables and formulas.
 
-The text is hostile. Control characters and what turns the writing show as U+FFFD, raw HTML as
-the characters it is made of, an image as the words that describe it, a formula as MathML; nothing
-in it runs or is fetched, and what `markdown_it` writes goes through `nh3` once more. `render`
-takes a whole text; `judge.render.text` one that is still being written.
+`render` takes a whole text, `Stream` one that is still being written, and `mathml` sets a formula.
+The text may be hostile. Control characters and those that change the writing direction show as
+U+FFFD, raw HTML as the characters it is made of, an image as the words that describe it, a formula
+as MathML; nothing in it runs or is fetched, and what `markdown_it` writes goes through `nh3` once
+more.
 
-TeX as MathML, which browsers set without a script, or nothing where it cannot be trusted.
-
-The text is hostile. latex2mathml copies characters of a formula into its markup unescaped and
-takes lengths and links as they come, so its elements are copied here one by one: known names,
-known attributes, lengths within bounds.
-
-A text that is still being written, block by block: each is rendered as in the whole text.
-
-A block is final once the next one has begun, or, if it is a fence, a heading, a rule or a formula,
-once its last line is complete. What follows is the tail, which readers see as plain text. The
-tail is parsed again only after a line that could begin a block, so that long paragraphs, lists
-and code cost little; an open list is rendered again each time it has grown by a half.
-
-A font for formulas, small enough to send: without one, browsers draw no roots.
-
-``python -m judge.render.text`` writes it to standard output. The font is STIX Two Math, from the
-package ``ziamath``; nothing of that package is run.
+``python -m judge.render.text`` writes a font for formulas, without which browsers draw no roots,
+to standard output (`maths_font`).
 """
 
 import re
@@ -52,6 +38,9 @@ from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
 
 from rating.tables.files import LINES, visible
+
+# Formulas
+
 
 LONGEST_FORMULA = 4000
 DEEPEST_FORMULA = 30
@@ -182,6 +171,9 @@ def _is_function(element: Element) -> bool:
     if element.tag in _SCRIPTS:
         return _is_function(element[0])
     return element.tag in {"mi", "mo"} and element.text in _FUNCTION_NAMES
+
+
+# Whole texts
 
 
 Environment = MutableMapping[str, Any]
@@ -432,6 +424,9 @@ def _is_word(text: str, at: int) -> bool:
     return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
 
 
+# Texts that come in pieces
+
+
 LIST_GROWTH = 1.5
 """How much longer an open list is, in characters, when it is rendered again."""
 
@@ -663,6 +658,9 @@ def _is_held(text: str) -> bool:
             return last_line - opening.end() < LONGEST_FORMULA
         opening = _OPEN_MATHS.search(paragraph, closing.end())
     return False
+
+
+# Font for formulas
 
 
 CHARACTERS = (

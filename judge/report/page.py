@@ -1,8 +1,8 @@
-"""The parts of a report on agreement, biases and calibration.
+"""Reports as plain values and as files, and their sections on agreement, bias and calibration.
 
-A report as plain values, and as HTML, Markdown, LaTeX, JSON and Parquet files.
-
-What a second judge was asked for, and whether the order of models hangs on it.
+A `Page` of sections is written as HTML, Markdown, LaTeX, JSON and Parquet (`write_forms`). The
+functions ``..._section`` make the parts on agreement, biases and calibration. `fallback_of`
+reports what a second judge was asked, and whether the order of models depends on it.
 """
 
 import math
@@ -56,6 +56,9 @@ from rating.outcome import of_sides
 from rating.tables import formats
 from rating.tables.files import LINES, in_latex, in_markdown, shown, visible
 from rating.tables.formats import Table
+
+# Pages and their formats
+
 
 Tone = Literal["good", "fair", "poor"]
 
@@ -362,6 +365,9 @@ def write_forms(
     formats.write_text(formats.as_json(plain), folder / f"{name}.json")
     formats.write_parquet(rows, folder / f"{name}.parquet")
     return whole
+
+
+# Sections
 
 
 EFFECTS = {
@@ -928,6 +934,9 @@ def _curve(name: str, calibration: Calibration, level: float) -> Figure:
         f"overconfident. Lines are {100 * level:g}% intervals; "
         f"{plural(calibration.n, 'pair')} of a verdict and a vote.",
     )
+
+
+# Second judge
 
 
 TableRow = Mapping[str, Any]

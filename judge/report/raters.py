@@ -1,6 +1,7 @@
-"""The report on the raters of a study, and on what more ratings would buy.
+"""Reports on the raters of a study, and on scores from elsewhere compared with ratings.
 
-The report on scores from elsewhere: correlations with ratings, and a picture a column.
+`write_raters` reports agreement, accuracy and what more ratings would add; `write_scores`
+correlates columns of scores with ratings, with a picture per column.
 """
 
 import shlex
@@ -21,6 +22,9 @@ from judge.studies.raters import CONFIDENCE, Rater, RaterStudy
 from judge.studies.scores import MEAN_WIN_RATE, TOP, Scored, mean_win_rates
 from rating.sentences import foremost
 from rating.tables.formats import Table
+
+# Report on raters
+
 
 NAME = "raters"
 OPENING = (
@@ -188,6 +192,9 @@ def _command(study: RaterStudy) -> str:
     words += study.options.words()
     words += option_words(study.source)
     return shlex.join(words)
+
+
+# Report on scores
 
 
 SCORES_NAME = "scores"

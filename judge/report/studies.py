@@ -1,8 +1,8 @@
 """Reports on studies that compare judges with people.
 
-A study as a report to hand on: one HTML file, and the same for other programs beside it.
-
-The parts of a report on boards, ratings with a judge's help, and what to vote on next.
+`write_report` writes a study as one HTML file, and in formats for other programs beside it;
+`write_judges` the leaderboard of judges. Sections on agreement are in `judge.report.page`; those
+on boards, prediction-powered ratings and the next votes are here.
 """
 
 import shlex
@@ -65,6 +65,9 @@ from rating.tables.files import Files
 from rating.tables.formats import Table
 from rating.typing import Floats
 from rating.variants import POINTS_PER_NAT, to_points
+
+# Boards, powered ratings and next votes
+
 
 SEND = "send.csv"
 
@@ -354,6 +357,9 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
     )
 
 
+# Examples
+
+
 MOST_A_PROMPT = 2
 
 
@@ -392,6 +398,9 @@ def _mean(table: Floats) -> Floats:
 def _by_side(row: Floats) -> tuple[int, int, int]:
     b, tie, a = (int(n) for n in row)
     return a, tie, b
+
+
+# Reports
 
 
 NAME = "report"

@@ -1,10 +1,9 @@
-"""Boards by people and by judges: how they are fitted, and how they compare.
+"""Boards of people and judges: separability, correlations, and judges as rankers (JuStRank).
 
-How well scores tell models apart, and whether as a reference does: pairs of models.
-
-Correlations of scores, of boards, and of scores from elsewhere with ratings.
-
-A judge as a ranker of models: how decisive it is, and which models it favours (JuStRank).
+`separability` compares how scores and a reference order every two models; `correlations` and
+`score_correlations` correlate them. `preferences` fits a board, `compare_boards` compares a
+judge's with people's, `contest` two judges'. `system_ranking` estimates how decisive a judge is,
+and which models it favours.
 """
 
 import math
@@ -32,6 +31,9 @@ from rating.covariance import activity, grouping, intersection
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.leave_out import drawn_sums, influence_variance, quantile, sums_within
 from rating.typing import Bools, Floats, Ints
+
+# Separability
+
 
 Rule = Literal["overlap", "pairwise"]
 Pair = tuple[str, str]
@@ -192,6 +194,9 @@ def _order_brier(scores: IntervalEnds, reference: Floats, level: float) -> float
 
 def _mean(values: Floats | Bools) -> float | None:
     return float(np.mean(values)) if len(values) else None
+
+
+# Correlations
 
 
 MIN_MODELS = 3
@@ -439,7 +444,7 @@ def score_correlations(
     """Correlate scores with ratings.
 
     The interval for these models draws ratings from the normal law of their covariance and
-    corrects each round for noise as `judge.studies.boards.correlated` does, the scores being
+    corrects each round for noise as `correlated` does, the scores being
     exact: a benchmark's own uncertainty is not in it. The interval for other models draws models
     with replacement, scores and ratings as found; a round in which a column does not vary counts
     as endless at both ends. Where all rounds are equal, there is no interval.
@@ -503,6 +508,9 @@ def _few_models(n: int, have: str) -> list[str]:
     if n < FEW_MODELS:
         return [f"A correlation over {n} models is imprecise: compare at least {FEW_MODELS}."]
     return []
+
+
+# Boards
 
 
 POSITION = "position"
@@ -799,12 +807,15 @@ def contest(
 
     By kind, the first judge's correlation less the second's, as found, over the models on all
     three boards: an interval that holds 0 does not show a difference. Without one where they are
-    the same in every draw. Intervals as in `judge.studies.boards.compare_boards`.
+    the same in every draw. Intervals as in `compare_boards`.
     """
     names = common_models(people, first, second)
     moved = _moved_boards((people, first, second), names, draws)
     ours, theirs = (correlated(moved, 0, judge, freed=False) for judge in (1, 2))
     return {kind: around(ours[kind] - theirs[kind], len(names), draws.level) for kind in KINDS}
+
+
+# System ranking
 
 
 FEWEST_ITEMS = 20

@@ -1,6 +1,7 @@
-"""Votes and verdicts of the same items, ready to compare: people, and each judge.
+"""Study data: votes of people and verdicts of judges, aligned on the same items.
 
-What a study of a judge is asked for.
+`read_study` reads both; `study_data` turns aligned rows to the sides of their items. `shared_by`
+keeps what agreement with one judge is computed from, and `parted` stratifies by a column.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
-"""What a study says of one judge.
+"""Studies of judges against people: each judge, judges against each other, and all together.
 
-Judges against each other on the same items: agreement, its price, and where they differ.
-
-May a judge replace people: all that votes and verdicts on the same items say.
+`study_judges` compares the verdicts of one judge or several with votes on the same items and
+decides whether each may replace people. `study_judge` computes all for one judge, `side_by_side`
+agreement, its price and where judges differ.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,6 +83,9 @@ from rating.leave_out import influence_factor, quantile
 from rating.sentences import concerning
 from rating.typing import Bools, Floats
 from rating.variants import to_points
+
+# One judge
+
 
 Value = TypeVar("Value")
 NO_VOTERS = (
@@ -466,6 +469,9 @@ def _few(n: int, judge: JudgeVerdicts) -> list[str]:
     return warnings
 
 
+# Judges against each other
+
+
 COIN = 0.5
 """How often one who reads nothing agrees where both prefer a side."""
 THOUSAND = 1000
@@ -742,6 +748,9 @@ def _turned(one: Estimate) -> Estimate:
     if one.value is None or one.value > 0 or one.lower is None or one.upper is None:
         return one
     return Estimate(-one.value, -one.upper, -one.lower, one.n)
+
+
+# All judges
 
 
 Progress = Callable[[int, int, str], None]

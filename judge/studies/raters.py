@@ -1,8 +1,8 @@
-"""What the raters of a study are like, and what more ratings would buy, from its export.
+"""Raters of a study: consistency, accuracy, agreement, and what more ratings would add.
 
-The ratings of a study by people, as `arena study export` writes them, one row each.
-
-How far people who rate the same items agree, with nobody beside them.
+`read_rated` reads the ratings as `arena study export` writes them, one per row; `study_raters`
+describes the raters. `agreement_of` estimates how far people who rate the same items agree, with
+nothing else computed.
 """
 
 from collections import Counter
@@ -57,6 +57,9 @@ from rating.sentences import Sentence, counted
 from rating.tables.files import Files
 from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints
+
+# Ratings of a study
+
 
 KINDS = ("item", "gold", "qualification", "pilot")
 CONFIDENCE = {1: "a guess", 2: "fairly sure", 3: "sure"}
@@ -232,6 +235,9 @@ def _items(table: Annotations, kind: NDArray[np.str_]) -> tuple[Ints, Items]:
     return item.astype(np.int64), Items(tuple(models.tolist()), pairs[first], numbers)
 
 
+# Study of raters
+
+
 USUAL = StudyOptions()
 FEWEST_AN_ITEM = 3
 """Latent classes are distinguished by items that this many people rated."""
@@ -382,7 +388,7 @@ def study_raters(
     Raises
     ------
     DataError
-        As `judge.studies.raters.read_rated`; if no item of the study is rated, ``until`` is not
+        As `read_rated`; if no item of the study is rated, ``until`` is not
         between 0 and 1/2, or ``until_alpha`` not between 0 and 1.
     """
     if not 0 < until < HALF:
@@ -705,6 +711,9 @@ def _warnings(study: RaterStudy) -> Iterator[str]:
         yield "No item was shown twice: the raters' own noise is not estimated."
 
 
+# Agreement alone
+
+
 NO_PAIR = Sentence(
     "No item with two answers has ratings by two people yet: alpha and AC1 are not estimated."
 )
@@ -799,7 +808,7 @@ def _by_item(aligned: Aligned, table: Floats, pairs: Floats) -> tuple[_ItemAgree
 def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> Rows:
     """Make rows of ratings that count, as an export of a study has them.
 
-    Those of `read_rows` from the file are the same.
+    Those of `judge.studies.rows.read_rows` from the file are the same.
     """
     names = {"item": "item", "voter": "rater", "prompt": "prompt_id"}
     names |= {role: role for role in of_sides("model")}

@@ -1,10 +1,9 @@
-"""Votes of any source: counted and rated, by category, or one by one.
+"""Votes of a file, table or log: counted, rated, by prompt mix, or row by row.
 
-Votes of a file, a table or a log: counted in cells, and rated.
-
-One's own prompts as a mix of categories, and the board of a source of votes on it.
-
-Votes of a file, a table or a log, one by one: for what goes by single votes.
+`read_votes` counts the votes of a source in cells, `read_groups` by the values of a column;
+`rate_source` rates them, in parts where the voters do not fit in memory. `read_mix` and
+`rate_mix_of` are for a prompt mix. `read_rows` gives single votes, for whatever needs their order,
+voters or times.
 """
 
 import hashlib
@@ -68,6 +67,9 @@ from rating.value import MEASURES
 
 if TYPE_CHECKING:
     from rating.tables import by_voter
+
+
+# Votes in cells
 
 
 CANONICAL = "votes-1"
@@ -233,7 +235,7 @@ def read_factors(
     Parameters
     ----------
     source : path, sequence of paths, Files or table
-        As `rating.tables.counts.read_votes` takes it.
+        As `read_votes` takes it.
     factors : sequence of str
         Two or more: ``X`` is in the columns ``X_a`` and ``X_b``. A system is what has the same
         level of each.
@@ -248,7 +250,7 @@ def read_factors(
     Raises
     ------
     DataError
-        As `rating.tables.counts.read_votes`; if a factor is named twice, has no columns, or is
+        As `read_votes`; if a factor is named twice, has no columns, or is
         missing in a vote that counts; or if two systems would have one name.
     """
     reading = reading or Reading.of(RateOptions())
@@ -339,6 +341,9 @@ def _data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
     return digest.hexdigest()
 
 
+# Ratings
+
+
 Progress = Callable[[int, int], None]
 """Called with the groups rated so far and the groups in all."""
 
@@ -374,7 +379,7 @@ def rate_source(
     Parameters
     ----------
     source : path, table, LoggedVotes or ClusterTable
-        As `rating.tables.counts.read_votes` takes it; or a table of a cluster.
+        As `read_votes` takes it; or a table of a cluster.
 
     Raises
     ------
@@ -466,6 +471,9 @@ def _rate_groups(source: object, options: RateOptions, progress: Progress | None
     return Groups(reports, not_rated)
 
 
+# Prompt mixes
+
+
 def read_mix(source: object, column: str) -> Mix:
     """Count prompts by category.
 
@@ -512,13 +520,16 @@ def rate_mix_of(
     return rate_mix(groups, mix, options, kappas=kappas, reweighted=reweighted)
 
 
+# Single votes
+
+
 def read_rows(source: object, reading: Reading) -> VoteRows:
     """Read the votes that count.
 
     Parameters
     ----------
     source : path, sequence of paths, Files, table or LoggedVotes
-        As `rating.tables.counts.read_votes` takes it.
+        As `read_votes` takes it.
     reading : Reading
         Of which weights and styles are not used, nor a window of votes in order. ``columns.by`` is
         the role ``by``.
@@ -526,7 +537,7 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
     Raises
     ------
     DataError
-        As `rating.tables.counts.read_votes`; and of votes in order, if they do not name who cast
+        As `read_votes`; and of votes in order, if they do not name who cast
         them.
     """
     by = reading.columns.by is not None

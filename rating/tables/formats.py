@@ -1,6 +1,8 @@
-"""Boards in words, as JSON and as rows that other programs read: CSV, Markdown, LaTeX, Parquet.
+"""Boards as tables, captions, JSON, CSV, Markdown, LaTeX, Parquet and every_eval_ever files.
 
-Boards as every_eval_ever has evaluations: a JSON file a model, which are read back whole.
+`as_text` and `write_parquet` write a board; `summary` and `caption` describe it in sentences.
+`write_logs` writes it as every_eval_ever has evaluations, a JSON file per model, and `read_logs`
+reads these back to an equal board.
 """
 
 import json
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
     from rating.decide import Gate
     from rating.report import Tabular
+
+
+# Boards as rows and text
 
 
 Row = Mapping[str, Any]
@@ -425,6 +430,9 @@ def shown(name: str, value: object) -> str:
     return f"{value:.0f}" if isinstance(value, float) else str(value)
 
 
+# Captions
+
+
 ReportDict = Mapping[str, Any]
 """A result in the shape of ``arena rate --format json``."""
 
@@ -624,6 +632,9 @@ def caption(report: ReportDict, made: date, *extra: str, intervals: bool = True)
     return " ".join(
         filter(None, [f"{_votes_caption(report)}.", f"{method}.", *extra, f"{origin}."])
     )
+
+
+# every_eval_ever
 
 
 Board = Mapping[str, Any]
