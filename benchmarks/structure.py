@@ -231,7 +231,7 @@ class Source:
         users = Counter[tuple[str, str]]()
         for own, module in self.modules.items():
             bound, used = self._imported(module.nodes, own), set[tuple[str, str]]()
-            for node in module.nodes:
+            for node in (*module.nodes, *quoted(module.nodes)):
                 match node:
                     case ast.Name(id=name) if name in bound and bound[name][1]:
                         used.add(bound[name])
@@ -241,6 +241,17 @@ class Source:
                             used.add((whole[0], attr))
             users.update({self._exported.get(one, one) for one in used if one[0] != own})
         return users
+
+
+def quoted(nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """Give the nodes of annotations that are whole in quotes."""
+    return [
+        inner
+        for node in nodes
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None))
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str)
+        for inner in ast.walk(ast.parse(annotation.value, mode="eval"))
+    ]
 
 
 def dotted(node: ast.expr) -> str:

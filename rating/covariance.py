@@ -11,13 +11,11 @@ import importlib.util
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons, Sums
@@ -231,6 +229,8 @@ class _InOrder:
         starts = np.r_[0, np.cumsum(np.bincount(groups.index, minlength=groups.size))]
         order: Ints | slice = slice(None)
         if (groups.index[1:] < groups.index[:-1]).any():
+            import scipy
+
             at = (groups.index, np.arange(n))  # rows of a sparse array are sorted by counting
             order = scipy.sparse.csr_array((np.ones(n, dtype=np.int8), at)).indices
         pairs = np.ascontiguousarray(data.pairs[order], dtype=np.int32)
@@ -257,6 +257,8 @@ class _InOrder:
         if len(self.pairs) < THREADS_FROM:
             yield from map(work, firsts, parts)
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor() as pool:
             yield from pool.map(work, firsts, parts)
 
@@ -345,6 +347,8 @@ def _information_of_pairs(
             sums = np.bincount(own * len(first) + pair, data.weight[rows], math.prod(shape))
             yield sums.reshape(shape) @ of_pair
         else:
+            import scipy
+
             yield scipy.sparse.csr_array((data.weight[rows], (own, pair)), shape=shape) @ of_pair
 
 
@@ -455,11 +459,13 @@ def taste_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
     return {"plain": plain, "taste": taste, "products": products, "expected": expected}
 
 
-def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> "scipy.sparse.csr_array":
-    """Return ``H_c`` of every cluster, one below the other, shape (n * n_models, n_parameters).
+def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> Any:
+    """Return ``H_c`` of every cluster, one below the other, as a sparse array.
 
-    Rows are the strengths that a random effect moves.
+    Its shape is (n * n_models, n_parameters); rows are the strengths that a random effect moves.
     """
+    import scipy
+
     design, k = cells.design, cells.design.n_models
     value = cells.weight * cells.curve[gap, gap]
     a, b = own * k + design.a, own * k + design.b

@@ -17,7 +17,6 @@ from functools import cache, cached_property, wraps
 from typing import ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
-import scipy
 from threadpoolctl import ThreadpoolController
 
 from rating.comparisons import Comparisons
@@ -398,6 +397,8 @@ class Logistic:
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return the loss in nats, its gradient and its Hessian."""
+        import scipy
+
         logit = self.design @ x
         probability = scipy.special.expit(logit)
         loss = self.weight @ (np.logaddexp(0, logit) - self.share * logit)

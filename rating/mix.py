@@ -24,7 +24,7 @@ from rating.errors import DataError
 from rating.fitting import fit
 from rating.identification import check_strengths, decided_groups
 from rating.leave_out import quantile
-from rating.options import Clusters, RateOptions
+from rating.options import KAPPAS, Clusters, RateOptions
 from rating.pooling import (
     Categorised,
     Pooled,
@@ -424,9 +424,6 @@ def _warnings(pooled: PooledFit, mix: Floats, share: Floats, level: float) -> It
 
 FEW = 30.0
 """Effective votes behind a mix below which its board is only a hint."""
-
-KAPPAS: tuple[float, ...] = (1.5, 2.0, 8.0)
-"""How many times its share among the votes a category may have in other mixes, by default."""
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 

@@ -20,6 +20,8 @@ BothBad = Literal["tie", "drop", "outcome"]
 MEAN_POINTS = 1000.0
 FEWEST_ROUNDS = 100
 """Rounds of the bootstrap, from which the ends of a 95% interval are not just extremes."""
+KAPPAS: tuple[float, ...] = (1.5, 2.0, 8.0)
+"""How many times its share among the votes a category may have in other mixes, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

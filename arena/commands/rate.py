@@ -56,7 +56,7 @@ from arena.terminal import (
     write_json,
 )
 from rating.errors import DataError
-from rating.options import RateOptions
+from rating.options import KAPPAS, RateOptions
 from rating.tables import formats
 
 if TYPE_CHECKING:
@@ -467,7 +467,7 @@ def mix(
         msg = "Name a file of your own prompts before the votes, or give --mix CATEGORY=SHARE,..."
         raise DataError(msg)
     from judge.labels.files import mix_of  # numpy takes a quarter of a second
-    from rating.mix import KAPPAS, Mix
+    from rating.mix import Mix
     from rating.tables.counts import rate_mix_of
 
     options = replace(options, by=by, pool=True)

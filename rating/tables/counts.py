@@ -21,9 +21,8 @@ from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, occurring
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
-from rating.mix import KAPPAS, Mix, MixBoard, PooledBoards, by_itself, rate_mix, rate_pooled
+from rating.options import KAPPAS
 from rating.outcome import OUTCOMES, SIDES, of_sides
-from rating.remarks import GIVEN, INTENT, RemarkReport, reasons_of, report_remarks
 from rating.rows import VoteRows
 from rating.tables import peers, sources, vote_filter
 from rating.tables.coding import (
@@ -63,9 +62,9 @@ from rating.tables.sources import (
 )
 from rating.tables.vote_filter import MOST_MODELS, VoteFilter
 from rating.typing import Bools, Floats
-from rating.value import MEASURES
 
 if TYPE_CHECKING:
+    from rating.remarks import RemarkReport
     from rating.tables import by_voter
 
 
@@ -211,6 +210,8 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, VoteRows]:
     DataError
         As `read_votes`; and for figures that cannot be.
     """
+    from rating.value import MEASURES
+
     reading = replace(reading, figures=MEASURES)
     with opened_table(source, reading, by=False) as table:
         counting = VoteFilter.settled(table, reading)
@@ -364,6 +365,8 @@ class Groups:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; ``not_rated`` is there only if some group is not."""
+        from rating.mix import by_itself
+
         plain: dict[str, Any] = {
             "groups": {value: report.to_dict() for value, report in self.reports.items()},
             "warnings": by_itself(self.reports),
@@ -373,7 +376,7 @@ class Groups:
 
 def rate_source(
     source: object, options: RateOptions, progress: Progress | None = None
-) -> Report | Groups | PooledBoards:
+) -> "Report | Groups | rating.PooledBoards":
     """Rate votes.
 
     Parameters
@@ -392,7 +395,7 @@ def rate_source(
         with spark_engine().connected(source) as frame:
             return rate_source(frame, options, progress)
     if options.pool:
-        return rate_pooled(read_groups(source, Reading.of(options)), options)
+        return rating.rate_pooled(read_groups(source, Reading.of(options)), options)
     if options.by is not None:
         return _rate_groups(source, options, progress)
     if _in_large_files(source) and all(map(importlib.util.find_spec, ("pyarrow", "fcntl"))):
@@ -474,7 +477,7 @@ def _rate_groups(source: object, options: RateOptions, progress: Progress | None
 # Prompt mixes
 
 
-def read_mix(source: object, column: str) -> Mix:
+def read_mix(source: object, column: str) -> "rating.Mix":
     """Count prompts by category.
 
     Parameters
@@ -498,17 +501,17 @@ def read_mix(source: object, column: str) -> Mix:
         counts = dict(rows.aggregate(f"{name}, count(*)", name).order("1").fetchall())
     if unnamed := sum(n for name, n in counts.items() if not (name and name.strip())):
         raise DataError(f"{unnamed:,} prompts have no {column}: leave them out, or name it.")
-    return Mix.of_counts(counts)
+    return rating.Mix.of_counts(counts)
 
 
 def rate_mix_of(
     source: object,
-    mix: Mix,
+    mix: "rating.Mix",
     options: RateOptions,
     *,
     kappas: Sequence[float] = KAPPAS,
     reweighted: bool = False,
-) -> MixBoard:
+) -> "rating.MixBoard":
     """Rate the models of a source of votes on a mix: see `rating.rate_mix`.
 
     Raises
@@ -517,7 +520,7 @@ def rate_mix_of(
         As `rating.rate_mix`, and if the votes cannot be read.
     """
     groups = read_groups(source, Reading.of(options))
-    return rate_mix(groups, mix, options, kappas=kappas, reweighted=reweighted)
+    return rating.rate_mix(groups, mix, options, kappas=kappas, reweighted=reweighted)
 
 
 # Single votes
@@ -564,7 +567,7 @@ def report_source(
     first: str = "quizzing",
     second: str = "asking",
     level: float = 0.95,
-) -> RemarkReport:
+) -> "RemarkReport":
     """Read remarks and state what they say: see `rating.remarks.report_remarks`.
 
     Raises
@@ -572,6 +575,8 @@ def report_source(
     DataError
         As `read_rows`; and if there is no column of remarks, nothing in them, or no voter.
     """
+    from rating.remarks import GIVEN, INTENT, reasons_of, report_remarks
+
     columns_of_text = (*GIVEN, INTENT)
     rows = read_rows(
         source, Reading(columns, prompts=True, both_bad="tie", beside=columns_of_text)

@@ -7,7 +7,6 @@ reads these back to an equal board.
 
 import json
 import uuid
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -271,6 +270,8 @@ def _heading(passes: bool | None, text: str) -> str:
 
 def _gate_as_junit(gate: "Gate") -> str:
     """Write a test suite of one test: it passes, fails, or is skipped if it is inconclusive."""
+    import xml.etree.ElementTree as ET
+
     ask = gate.options
     suite = ET.Element(
         "testsuite",

@@ -26,8 +26,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+import rating
 from rating.errors import DataError, LayoutError
-from rating.rankings import Rankings
 from rating.tables import coding, peers
 from rating.tables.coding import (
     MOMENTS,
@@ -872,7 +872,7 @@ MARKS = {">", "<", "="}
 """No name begins or ends with one."""
 
 
-def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # noqa: B008
+def read_rankings(source: object, columns: Columns = Columns()) -> "rating.Rankings":  # noqa: B008
     """Read rankings from files or a table, one per row, with voter and prompt if known.
 
     The column ``ranking`` holds them as `parsed` takes them, or lists of Parquet; rows without
@@ -916,13 +916,13 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
     if (asked := table.texts.get("prompt")) is not None:
         prompts = [asked.names[asked.codes[i]] if asked.codes[i] >= 0 else "" for i in rows]
     if voters is None:
-        return Rankings.of(named, prompts=prompts)
+        return rating.Rankings.of(named, prompts=prompts)
     if blank := sum(voters.codes[i] < 0 for i in rows):
         raise DataError(
             f"{blank} of {len(rows)} rankings of {str(source)!r} do not name their voters: name "
             "the voter in each row, or leave the column out."
         )
-    return Rankings.of(named, [voters.names[voters.codes[i]] for i in rows], prompts)
+    return rating.Rankings.of(named, [voters.names[voters.codes[i]] for i in rows], prompts)
 
 
 def parsed(text: str) -> list[list[str]]:
