@@ -20,9 +20,10 @@ from arena.api.battles import battles_router
 from arena.api.middleware import BodyLimit, Entrance, Languages, Requests, SecurityHeaders
 from arena.api.routes import embed_router, public_router, sources_router
 from arena.boards import leaderboard
+from arena.catalogue import Language
 from arena.domain.board_view import Board
 from arena.domain.model import Roster
-from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, Language
+from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT
 from arena.endpoints.local import small_models
 from arena.endpoints.offline import POCKET_MODELS
 from arena.errors import SettingsError

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from arena.catalogue import Language
 from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler, WhenAsked
 from arena.domain.model import LISTED_AFTER, Model, Roster, first_fault
 from arena.domain.people import Known, Perishable, Provider
 from arena.domain.study import CallLimits, Purpose, Statements
-from arena.domain.vote import Language
 from arena.endpoints.sse import Budgets
 from arena.endpoints.trial import LOCAL, PROVIDERS, Server, entry_of
 from arena.errors import SettingsError

@@ -1,11 +1,4 @@
-"""Commands that decide between models: compare, gate and race.
-
-`arena compare`.
-
-`arena gate`.
-
-`arena race`.
-"""
+"""Commands that decide between models: `arena compare`, `arena gate` and `arena race`."""
 
 import sys
 from collections.abc import Mapping
@@ -45,6 +38,10 @@ if TYPE_CHECKING:
 
 EXITS: Mapping[bool | None, int] = {True: 0, False: 1, None: 3}
 STYLES: Mapping[bool | None, str] = {True: "bold green", False: "bold red", None: "bold yellow"}
+
+
+# arena compare
+
 AS_PAIRS = CompareOptions()
 
 
@@ -108,6 +105,9 @@ def compare(
         for text in result.warnings if form == "csv" else ():
             say(f"arena: {text}", error=True)
     sys.exit(EXITS[result.passes])
+
+
+# arena gate
 
 
 def gate(
@@ -208,6 +208,8 @@ def _verdicts(
     known = None if certificate is None else read_licence(certificate)
     return Verdicts(source=given, judge=judge, licence=known)
 
+
+# arena race
 
 SHOWN = 8
 """Looks in the table on a terminal; JSON holds all."""

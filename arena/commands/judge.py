@@ -1,14 +1,7 @@
-"""Commands around the verdicts of a judge: score, methods, drift and probe.
+"""Commands on judges: `arena judge score`, `methods`, `drift` and `probe`.
 
-`arena judge score`.
-
-A second judge at work, and what is to be said of it.
-
-`arena judge methods`.
-
-`arena judge drift`.
-
-`arena judge probe`.
+`with_second`, which lets a second judge take over what the first gave no verdict on, is for the
+commands that ask judges.
 """
 
 import sys
@@ -61,6 +54,8 @@ if TYPE_CHECKING:
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
 
+
+# arena judge score
 
 HEADINGS = {
     "model": "Model",
@@ -201,6 +196,9 @@ def _cell(name: str, row: Mapping[str, Any]) -> str:
     return f"{value:.2f} ± {error:.2f}" if error > NO_WIDTH else f"{value:.2f} (± not estimated)"
 
 
+# A second judge
+
+
 def with_second(
     first: "Run",
     second: Seat,
@@ -231,6 +229,9 @@ def on_fallback(report: Mapping[str, Any]) -> list[str]:
     """Say whose the verdicts are, where a second judge was asked."""
     sentence = report.get("fallback", {}).get("sentence")
     return [sentence] if sentence else []
+
+
+# arena judge methods
 
 
 def methods(
@@ -292,6 +293,8 @@ def _in_words(method: FileMethod) -> Iterator[str]:
     yield f"  After {method.description.source}."
     yield from (f"  - {text}" for text in method.changes)
 
+
+# arena judge drift
 
 EXITS = {"valid": 0, "revoked": 1, "cannot_say": 3}
 
@@ -391,6 +394,9 @@ def _drift_show(result: "Watched", out: Path | None) -> None:
         show(plain("Collect votes on these cases next:"), table(head, rows, right=(0, 5)))
     if out is not None:
         say(f"The cases are in {out}.")
+
+
+# arena judge probe
 
 
 def probe(

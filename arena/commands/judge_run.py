@@ -1,6 +1,7 @@
-"""`arena judge run` and `arena judge work`.
+"""`arena judge run` and `arena judge work`: verdicts of a judge, one at a time or in batches.
 
-`arena judge run --batch`: files of requests for a batch endpoint, and what came back.
+With ``--batch`` nothing is asked: files of requests for a batch endpoint are written, or the
+results that came back are read.
 """
 
 import asyncio
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from judge.case import Reply
     from judge.verdict import Run
 
+
+# Batches
 
 Place = tuple[Path, int, bool]
 """Where a line stands: the file and the offset, and whether the request was answered there."""
@@ -360,6 +363,8 @@ def _show_read(read: _Read, folder: Path, form: str) -> None:
     if read.due:
         sys.exit(1)
 
+
+# Runs
 
 Report = Mapping[str, Any]
 MaxUnparsed = Annotated[float, Parameter(metavar="SHARE", validator=Number(gte=0, lte=1))]

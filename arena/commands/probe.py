@@ -1,14 +1,8 @@
-"""Commands that audit: probe, exclude, readmit, attack and gold.
+"""Commands that audit an arena: `arena probe`, `exclude`, `readmit`, `attack` and `gold`.
 
-`arena probe`: is a measure of similarity, a judge or a board any good, and the arena blind.
-
-`arena probe memory`: has a model learnt a benchmark by heart.
-
-`arena exclude`, `readmit`, `attack`, `probe names`, `probe words`: what should not count.
-
-`arena gold`: votes on pairs of which one answer is known to be right, or breaks a rule.
-
-Numbers that a model of the roster gives for texts, asked for once, kept in the database.
+Each probe tests a measure that others rest on: similarity of texts, a judge, a board, or that
+battles are blind. `embedded_by` asks a model of the roster for embeddings; the database keeps
+them.
 """
 
 import asyncio
@@ -131,6 +125,8 @@ async def _asked(
                 progress=advance,
             )
 
+
+# arena probe
 
 ENDINGS = {".json": "json", ".html": "html"}
 
@@ -474,6 +470,9 @@ def _show(result: Mapping[str, Any]) -> None:
     show(about, table(head, rows), *warnings(warnings_of(page)), *undecided)
 
 
+# arena probe memory
+
+
 def memory(
     benchmark: str | None = None,
     /,
@@ -559,6 +558,9 @@ def _memory_show(results: Mapping[str, Mapping[str, Any]]) -> None:
         for name, one in results.items()
     ]
     show(plain(about), terminal.table(head, rows, right=(1, 2)))
+
+
+# Votes that should not count
 
 
 def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
@@ -815,6 +817,8 @@ def _on_hold(held: Mapping[str, Any]) -> str:
     )
 
 
+# arena gold
+
 SHOWN = 20
 
 
@@ -875,11 +879,11 @@ def _votes(source: str, renamed: Renamed, tasks: "Mapping[str, Task] | None" = N
     if renamed != AS_IT_IS:
         msg = f"The votes of the database {source!r} are read whole: omit the other options."
         raise DataError(msg)
-    from arena.store import studies as log
+    from arena.store import log
     from arena.store.engine import reading_existing
 
     with reading_existing(source) as session:
-        return log.votes(session) if tasks is None else log.instructed_votes(session, tasks)
+        return log.gold_votes(session) if tasks is None else log.instructed_votes(session, tasks)
 
 
 def _notice(

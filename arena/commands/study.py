@@ -1,8 +1,8 @@
-"""`arena study judge`, `judges`, `panel`, `truth`, `scores` and `raters`; `arena cold-start`.
+"""Commands on studies: of judges against people (`arena study judge` and others), and by people.
 
-Items of a study from prompts: models answer them when the study is created.
-
-`arena study create`, `open`, `status` and `export`: people rate given items.
+`arena study create`, `open`, `status` and `export` are studies in which people rate given items.
+Where prompts are given, models answer them when the study is created. `arena cold-start` rates a
+new model from the verdicts of a judge.
 """
 
 import math
@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from judge.studies.truth import TruthStudy
     from judge.tables.items import Item, RatingItem
 
+
+# Studies of judges
 
 T = TypeVar("T", "Study", "Panel", "Scored", "TruthStudy", "RaterStudy")
 
@@ -421,6 +423,8 @@ def _show(page: "Page", texts: "Iterable[str]", *, notes: bool) -> None:
     show(*parts, *warnings(() if page.first.is_empty else texts))
 
 
+# Items from prompts
+
 FEWEST = 2
 SHOWN = 10
 """Failures that are named one by one."""
@@ -534,6 +538,8 @@ def _items(items: "Sequence[Item]", given: "Mapping[str, Sequence[Given]]") -> "
         say(f"{len(items) - len(made):,} of {len(items):,} prompts give no item.", error=True)
     return made
 
+
+# Studies by people
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 MOST_ITEMS = 100_000
@@ -925,6 +931,9 @@ def _require_study(names: list[str], name: str) -> None:
     if name not in names:
         some = ", ".join(map(repr, names[:5])) or "none yet: arena study create makes one"
         raise SettingsError(f"There is no study {name[:80]!r}; there are {some}.")
+
+
+# arena cold-start
 
 
 def cold_start(

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from arena.catalogue import Language
 from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
 from arena.domain.model import Kind, Stage
-from arena.domain.vote import Language
 from arena.pages.rendering import Visit
 from arena.pages.standings import MOST_WRITTEN, VIEWS, WRITTEN, Selection, leaderboard_page
 from rating.sentences import Sentence
