@@ -52,6 +52,7 @@ from arena.terminal import (
 )
 from rating import __version__
 from rating.errors import DataError
+from rating.sentences import counted
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
@@ -589,7 +590,8 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
         now = datetime.now(UTC)
         votes, fresh = integrity.decide(store, "exclude", [target], reason, TERMINAL, now)
     already = f"; {votes - fresh:,} were excluded before" if votes > fresh else ""
-    say(f"{target}: {fresh:,} votes are excluded from {DEFAULT.name}{already}.")
+    words = counted("%(n)s vote is", "%(n)s votes are", fresh)
+    say(f"{target}: {words} excluded from {DEFAULT.name}{already}.")
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
@@ -616,7 +618,8 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     with arena_store(database) as store:
         now = datetime.now(UTC)
         _, fresh = integrity.decide(store, "readmit", [target], reason, TERMINAL, now)
-    say(f"{target}: {fresh:,} votes count again in {DEFAULT.name}.")
+    words = counted("%(n)s vote counts", "%(n)s votes count", fresh)
+    say(f"{target}: {words} again in {DEFAULT.name}.")
 
 
 def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:
@@ -657,7 +660,8 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
     if result["applied"] and result["applied"]["held"]:
         say("The rule is suspended: it would exclude more than a fifth of the votes.")
     elif result["applied"]:
-        say(f"{result['applied']['votes']:,} votes are excluded now.")
+        words = counted("%(n)s vote is", "%(n)s votes are", result["applied"]["votes"])
+        say(f"{words} excluded now.")
 
 
 def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:

@@ -157,7 +157,7 @@ def judges(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Rank judges by their agreement with people, with ties: one row per judge, best first.
+    """Rank judges by the lower limit of their agreement with people, with ties: one per row.
 
     Each with position consistency, preference for long answers and lists, rerun variance (for
     repeated verdicts, numbered in a column `run`), bias for its own model, unparsed verdicts,

@@ -33,11 +33,13 @@ OPENING = (
 )
 NOTE = (
     "Agreement: with others on the same items. Retest: with one's own choice when an item was "
-    "shown again with its sides exchanged. Left: share of choices of a side that are for the left."
+    "shown again with its sides exchanged. Left: share of choices of a side that are for the "
+    "left. The intervals of one rater are for other items of this rater and the same others."
 )
 ACCURACY_NOTE = (
     "By gold: mean and quantiles of Beta(8 + right, 2 + wrong). Without gold: how often a rater "
-    "chooses an item's class in Dawid and Skene's model, which includes the gold items."
+    "chooses an item's class in Dawid and Skene's model, which includes the gold items; its "
+    "intervals are by a jackknife over five groups of prompts."
 )
 LIMITS = (
     "A preference is not an error: accuracy without gold is agreement with a common "
@@ -265,15 +267,15 @@ def _correlation_section(scored: Scored) -> Section:
         table=Table.of(
             ("Score", *kinds, f"Pearson, best {scored.n_top}", "Models"),
             as_found,
-            f"1 is the same order, 0 no association. {level} intervals for these models and this "
-            "number of votes, from the uncertainty of the ratings.",
+            f"1 is the same order, 0 no association. {level} intervals, if the ratings have any, "
+            "are for these models and this number of votes.",
         ),
         more=(
             Table.of(
                 ("Disattenuated correlations", *kinds),
                 noise_freed,
                 "Corrected for the noise of the ratings, which lowers a correlation, with "
-                f"{level} intervals.",
+                f"{level} intervals. Not estimated for ratings without intervals.",
             ),
             Table.of(
                 ("For models like these", *kinds),

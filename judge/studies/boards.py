@@ -317,18 +317,35 @@ def _both_correlations(moved: Moved, level: float) -> dict[str, Estimate]:
     """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`.
 
     Freed of noise, one that is clipped, with an interval from -1 to 1, has no value: the noise
-    leaves too little of the boards' variance to tell.
+    leaves too little of the boards' variance to tell. Nor has any where the noise is not known.
+
+    A rank correlation of n models takes few values: limits are moved outwards to the next one,
+    else an interval excludes orders that the data allow. Without ties the values lie 12 / (n^3 -
+    n) apart (Spearman) and 4 / (n^2 - n) (Kendall); with ties in one column none reaches 1.
     """
+    rows, n = moved[0][0].shape
     figures = {
-        kind + suffix: around(values, moved[0][0].shape[1], level)
+        kind + suffix: around(values, n, level)
         for freed, suffix in ((False, ""), (True, NOISE_FREED))
         for kind, values in correlated(moved, 0, 1, freed=freed).items()
     }
     for kind in KINDS:
         one = figures[kind + NOISE_FREED]
         clipped = [abs(x or 0.0) > 1 - NO_WIDTH for x in (one.value, one.lower, one.upper)]
-        if all(clipped) and one.lower != one.upper:
+        if rows == 1 or (all(clipped) and one.lower != one.upper):
             figures[kind + NOISE_FREED] = Estimate(None, None, None, one.n)
+    if n < MIN_MODELS:
+        return figures
+    best = row_correlations(np.sort(moved[0][0][-1:]), np.arange(float(n))[None])
+    for kind, step in (("spearman", 12 / (n**3 - n)), ("kendall", 4 / (n**2 - n))):
+        top = float(best[kind][0])
+        for name in (kind, kind + NOISE_FREED):
+            one = figures[name]
+            if one.value is not None and one.lower is not None and one.upper is not None:
+                low = np.ceil((top - one.lower) * top / step - NO_WIDTH) * step / top
+                high = np.floor((top - one.upper) * top / step + NO_WIDTH) * step / top
+                found = np.clip([one.value, top - low, top - high], -top, top).tolist()
+                figures[name] = Estimate(*found, one.n)
     return figures
 
 

@@ -32,7 +32,7 @@ NO_ORDER = (
     "only: the response that the judge saw first is unknown."
 )
 _AGAIN = (
-    "By voters who had already voted on the item: {votes}. People are compared "
+    "{votes} on an item on which the voter had already voted. People are compared "
     "with others only. Votes on several criteria need one study each (--where)."
 )
 _TWINS = (

@@ -819,14 +819,17 @@ class Study:
 
 
 def by_agreement(judges: Iterable[JudgeStudy]) -> list[JudgeStudy]:
-    """Order judges by agreement with ties, best first; without, who ties most may be first."""
-    return sorted(
-        judges, key=lambda one: (-(one.agreement.judge.with_ties.value or 0.0), one.name)
-    )
+    """Order judges by the lower limit of agreement with ties: few items do not lead by chance."""
+
+    def key(judge: JudgeStudy) -> tuple[float, float, str]:
+        agreed = judge.agreement.judge.with_ties
+        return -(agreed.lower or 0.0), -(agreed.value or 0.0), judge.name
+
+    return sorted(judges, key=key)
 
 
 def leaderboard(study: Study) -> list[dict[str, Any]]:
-    """Give plain values of each judge, by agreement with people, with ties, best first.
+    """Give plain values of each judge, as `by_agreement` orders them.
 
     Shares and coefficients are estimates with ``value``, ``lower``, ``upper`` and ``n``, null
     where they are not estimated; dollars and seconds are per thousand items. ``why`` has the

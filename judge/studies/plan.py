@@ -475,16 +475,20 @@ def preference(items: Items, labels: Labels, draws: Draws) -> Estimate:
     return share_of(items, labels, np.column_stack([scores_of(labels), np.ones(labels.n)]), draws)
 
 
-def share_of(items: Items, labels: Labels, each: Floats, draws: Draws) -> Estimate:
+def share_of(
+    items: Items, labels: Labels, each: Floats, draws: Draws, lost: Floats | None = None
+) -> Estimate:
     """Estimate a share of ratings.
 
     Parameters
     ----------
     each : ndarray of shape (n, 2)
         What each row adds to what is counted, and to what is counted out of.
+    lost : ndarray of shape (n, 2), optional
+        What both lose without the row; ``each`` by default.
     """
     stats = sums_within(items.prompt[labels.item], each, items.n_prompts)
-    raters = Raters.of(items, labels, each)
+    raters = Raters.of(items, labels, each if lost is None else lost)
     return clustered(stats, ratio, draws, n=int(each[:, 1].sum()), mean=SHARE, raters=raters)
 
 

@@ -23,6 +23,7 @@ from judge.studies.estimates import (
     HALF,
     Draws,
     Estimate,
+    Raters,
     Shares,
     clustered,
     counts,
@@ -453,19 +454,32 @@ def _twice(rated: _Rated) -> tuple[Labels, Labels]:
 
 def _with_others(items: Items, labels: Labels, rows: Bools, draws: Draws) -> Estimate:
     """Estimate how often some choices are those of others on the same item."""
-    each = pairs_with_others(items, labels, ties=True)
-    return share_of(items, labels.only(rows), each[rows], draws)
+    each, lost = _in_pairs(items, labels, rows)
+    one_rater = len(np.unique(labels.rater[rows])) == 1
+    return share_of(items, labels, each, draws, each if one_rater else lost)
+
+
+def _in_pairs(items: Items, labels: Labels, rows: Bools) -> tuple[Floats, Floats]:
+    """Count pairs of some rows with those of others, and what is lost of them without each row.
+
+    Both rows of a pair lose it.
+    """
+    each = pairs_with_others(items, labels, ties=True) * rows[:, None]
+    given = counts(items, labels.only(rows))[labels.item]
+    alike = given[np.arange(labels.n), labels.label + 1]
+    return each, each + np.column_stack([alike, given.sum(axis=1)]) - rows[:, None]
 
 
 def _surer(items: Items, labels: Labels, confidence: Floats, draws: Draws) -> Estimate | None:
     """Estimate by how much more often the sure agree with others than those who guess."""
-    each = pairs_with_others(items, labels, ties=True)
-    sure, guess = (each * (confidence == of)[:, None] for of in (max(CONFIDENCE), min(CONFIDENCE)))
-    if not (sure.any() and guess.any()):
+    levels = max(CONFIDENCE), min(CONFIDENCE)
+    parts = [_in_pairs(items, labels, confidence == of) for of in levels]
+    each, lost = (np.hstack(one) for one in zip(*parts, strict=True))
+    if not (each[:, 1].any() and each[:, 3].any()):
         return None
-    stats = sums_within(items.prompt[labels.item], np.hstack([sure, guess]), items.n_prompts)
-    n = int(sure[:, 1].sum() + guess[:, 1].sum())
-    return clustered(stats, lambda s: ratio(s[:, :2]) - ratio(s[:, 2:]), draws, n=n)
+    stats = sums_within(items.prompt[labels.item], each, items.n_prompts)
+    raters, n = Raters.of(items, labels, lost), int(each[:, [1, 3]].sum())
+    return clustered(stats, lambda s: ratio(s[:, :2]) - ratio(s[:, 2:]), draws, n=n, raters=raters)
 
 
 def _retest(items: Items, twice: tuple[Labels, Labels], draws: Draws) -> Estimate:

@@ -194,8 +194,8 @@ def _by_cluster(values: Floats, cluster: Ints) -> Floats:
 
 
 CONDITION = (
-    "Over equally weighted items on which at least two people preferred a side (in the ratios: "
-    "and the judge); votes for a tie are omitted."
+    "Over equally weighted items on which the judge and at least two people preferred a side; "
+    "votes for a tie are omitted."
 )
 _MIN_VOTES_TO_FIT = 3
 
