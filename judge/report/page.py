@@ -49,7 +49,7 @@ from judge.studies.gates import (
 from judge.studies.gates import LONGEST as LONGEST_ANSWER
 from judge.studies.licence import Graded, Licence
 from judge.studies.one_judge import JudgeStudy, SideBySide, Study
-from judge.studies.reliability import CONDITION, Rates
+from judge.studies.reliability import Rates
 from rating import Outcome, __version__
 from rating.charts.drawing import Scale
 from rating.outcome import of_sides
@@ -468,7 +468,8 @@ def _agreement_figure(lines: "Sequence[Line]", level: float) -> Figure:
             title="Agreement with people: judges, people, and rules that read nothing",
         ),
         f"Agreement when both prefer a side; lines are {100 * level:g}% intervals. {CEILING}: "
-        f"{CONDITION}",
+        "over equally weighted items on which at least two people preferred a side; votes for a "
+        "tie are omitted.",
     )
 
 
@@ -657,9 +658,10 @@ def chance_section(judges: Judges) -> Section:
         rows,
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; a tie is a third answer if any "
-            "vote is one. They differ in the agreement expected by chance: if nearly all answers "
-            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both "
-            f"ratios are of the judge: {CONDITION[0].lower()}{CONDITION[1:]}"
+            "vote is one. They differ in the agreement expected by chance: if nearly all choices "
+            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both ratios are "
+            "over equally weighted items on which the judge and at least two people preferred a "
+            "side; votes for a tie are omitted."
         ),
     )
     return Section("Agreement beyond chance, and relative to people", table=table)
@@ -808,9 +810,9 @@ def outcomes_section(study: Study) -> Section:
                 (f"{judge.name} in all", *map(percent, map(sum, zip(*shares, strict=True))), ""),
             ),
             note=(
-                "Share of pairs of a vote (rows) and a verdict (columns) on one item. The better "
-                "model is the one that people's votes rate higher. The last row and column are "
-                "the rates of each; the rates of ties differ if people and judge use ties "
+                "Share of pairs: each vote (rows) with each verdict on its item (columns). The "
+                "better model is the one that people's votes rate higher. The last row and column "
+                "are the rates of each; the rates of ties differ if people and judge use ties "
                 "differently."
             ),
         )

@@ -186,10 +186,6 @@ def _by_cluster(values: Floats, cluster: Ints) -> Floats:
     return sums_within(place, values, len(known))
 
 
-CONDITION = (
-    "Over equally weighted items on which at least two people preferred a side (in the ratios: "
-    "and the judge); votes for a tie are omitted."
-)
 _MIN_VOTES_TO_FIT = 3
 
 _SHARE = MeanOfPrompts(0.0, 1.0, (2,))
