@@ -46,7 +46,7 @@ class RateOptions:
     order_effect : bool
         Estimate an advantage of side A.
     style : tuple of str
-        Adjust for COLUMN, or for COLUMN_a and COLUMN_b; log2:COLUMN: log2(a / b); repeatable.
+        Adjust for COLUMN, or for COLUMN_a and COLUMN_b; log2:COLUMN for log2(a / b); repeatable.
     weights : str or None
         Column of vote weights; sampling: inverse sampling probability of the pair.
     half_life : float or None

@@ -827,8 +827,8 @@ _IN_WORDS = {"read": "verdicts read", "settled": "settled without a call"}
 
 
 def _counts(report: Report, out: Path | None) -> str:
-    counts = sorted(report["by_status"].items())
-    status = ", ".join(f"{n:,} {_IN_WORDS.get(name, name)}" for name, n in counts)
+    by_status = sorted(report["by_status"].items())
+    status = ", ".join(f"{n:,} {_IN_WORDS.get(name, name)}" for name, n in by_status)
     spent = "" if report["spent_usd"] is None else f" for ${report['spent_usd']:.4g}"
     return (
         f"{out or 'Nothing left'}: {status}. {report['n_asked']:,} new replies{spent}, "

@@ -493,10 +493,8 @@ def _answered_items(file: Path, chosen: _LiveAnswers, database: str | None) -> "
         given, why = desk.answer()
     if why:
         stop(why, f"No study was created. {RERUN}")
-    say(
-        f"{desk.n_asked:,} new answers, {desk.n_recalled:,} reused"
-        + ("." if desk.spent_usd is None else f", ${desk.spent_usd:.4g}.")
-    )
+    spent = "" if desk.spent_usd is None else f", ${desk.spent_usd:.4g}"
+    say(f"{desk.n_asked:,} new answers, {desk.n_recalled:,} reused{spent}.")
     made = _items(items, given)
     if not made:
         raise DataError(f"No prompt of {str(file)!r} was answered by all of {', '.join(models)}.")

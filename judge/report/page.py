@@ -49,7 +49,7 @@ from judge.studies.gates import (
 from judge.studies.gates import LONGEST as LONGEST_ANSWER
 from judge.studies.licence import Graded, Licence
 from judge.studies.one_judge import JudgeStudy, SideBySide, Study
-from judge.studies.reliability import Rates
+from judge.studies.reliability import CONDITION, Rates
 from rating import Outcome, __version__
 from rating.charts.drawing import Scale
 from rating.outcome import of_sides
@@ -468,8 +468,7 @@ def _agreement_figure(lines: "Sequence[Line]", level: float) -> Figure:
             title="Agreement with people: judges, people, and rules that read nothing",
         ),
         f"Agreement when both prefer a side; lines are {100 * level:g}% intervals. {CEILING}: "
-        "over equally weighted items on which at least two people preferred a side; votes for a "
-        "tie are omitted.",
+        f"{CONDITION}",
     )
 
 
@@ -810,10 +809,9 @@ def outcomes_section(study: Study) -> Section:
                 (f"{judge.name} in all", *map(percent, map(sum, zip(*shares, strict=True))), ""),
             ),
             note=(
-                "Share of pairs: each vote (rows) with each verdict on its item (columns). The "
-                "better model is the one that people's votes rate higher. The last row and column "
-                "are the rates of each; the rates of ties differ if people and judge use ties "
-                "differently."
+                "Share of pairs: each vote (rows) with each verdict on its item (columns). Votes "
+                "rate the better model higher. The last row and column are the rates of each; the "
+                "rates of ties differ if people and judge use ties differently."
             ),
         )
         for judge in study.judges

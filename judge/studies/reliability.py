@@ -186,6 +186,10 @@ def _by_cluster(values: Floats, cluster: Ints) -> Floats:
     return sums_within(place, values, len(known))
 
 
+CONDITION = (
+    "over equally weighted items on which at least two people preferred a side; votes for a tie "
+    "are omitted."
+)
 _MIN_VOTES_TO_FIT = 3
 
 _SHARE = MeanOfPrompts(0.0, 1.0, (2,))
