@@ -126,7 +126,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
     upkeep.pulse(store, looks=1)
     if settings.secret_key is None:
-        logger.warning("ARENA_SECRET_KEY is not set: visitors are new people after a restart")
+        logger.warning("ARENA_SECRET_KEY is not set: visitors count as new voters after a restart")
     if not settings.members_only and (settings.oidc_groups or settings.oidc_domains):
         logger.warning(
             "Anybody may vote without sign-in: to limit it, set ARENA_MEMBERS_ONLY=true"

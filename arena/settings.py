@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     database: str = "sqlite:///arena.db"
     """URL of the database: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`."""
     secret_key: SecretStr | None = None
-    """Signs cookies; without it visitors are new people after a restart."""
+    """Signs cookies; without it, visitors count as new voters after a restart."""
     lock_timeout_s: float = Field(15.0, gt=0, le=DAY_S)
     """Longest wait for other writers; then the answer is 503, and nothing is saved."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -1035,7 +1035,7 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
     if few:
         who = Sentence("%(a)s and %(b)s", a=few[0], b=few[1]) if len(few) == 2 else few[0]
         yield Sentence(
-            "%(who)s are few for %(models)s models: ranks are excluded only by "
+            "Few data for %(models)s models: %(who)s. Ranks are excluded only by "
             "Bonferroni-corrected t tests of pairs.",
             who=who,
             models=len(models),
@@ -1066,14 +1066,14 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
         )
     if inference.between is not None and inference.data.n_prompts < FEW_PROMPTS:
         yield Sentence(
-            "%(n)s prompts are few to generalise to others: the intervals are rough.",
+            "There are only %(n)s prompts: for other prompts, the intervals are rough.",
             n=inference.data.n_prompts,
         )
 
 
 def on_quasi_errors(worst: float) -> str:
     """Say that quasi-standard errors would mislead, and by how much."""
-    return f"Quasi-standard errors are omitted: off by up to {worst:.0%} for a pair."
+    return f"Quasi-standard errors are omitted: for a pair, they are wrong by up to {worst:.0%}."
 
 
 def on_ties(data: Comparisons) -> Iterator[str]:

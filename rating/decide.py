@@ -415,16 +415,16 @@ class GateOptions:
     require : {"better", "not-worse"}
         Requirement for the candidate.
     claims : {"population", "these-voters"}
-        Inference for the population of voters, or for these voters only (needed with fewer than
-        15).
+        Inference for the population of voters (needs 15 effective voters), or for these voters
+        only.
     level : float
         Confidence level over all looks.
     looks : "any" or int
-        Number of looks. any: unlimited. 6 or more: any number up to --planned.
+        Number of looks. any: unlimited. 6 or more: unlimited until the planned votes.
     planned : int or None
-        Planned votes on either model, fixed before the first look. With a number of looks, later
-        votes are not used. With --looks any, the interval is tightest near this many independent
-        votes on the pair (more if clustered). Default: 2,000; for one look, all.
+        Planned votes on battles with either model, fixed before the first look. With a number of
+        looks, later votes are not used. With --looks any, the interval is tightest near this many
+        votes on the pair, later if votes are clustered. Default: 2,000; for one look, all.
     """
 
     candidate: str

@@ -791,7 +791,7 @@ def _caption(report: Mapping[str, Any]) -> str:
     cost = "" if report["cost"] is None else f" ${report['cost']:.4g} in all."
     return (
         f"{report['method']}{against}{judge}: {report['items']:,} items. {report['n_asked']:,} "
-        f"new replies, {report['n_recalled']:,} known before.{cost} Written to {report['out']}."
+        f"new replies, {report['n_recalled']:,} reused.{cost} Written to {report['out']}."
     )
 
 

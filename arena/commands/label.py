@@ -219,7 +219,7 @@ def _by_model(
         spent = "" if spent_usd is None else f" for ${spent_usd:.4g}"
         without = ", ".join(f"{n:,} {failure}" for failure, n in failed.items())
         say(
-            f"{model.id}: {n_asked:,} new replies{spent}, {n_recalled:,} known before."
+            f"{model.id}: {n_asked:,} new replies{spent}, {n_recalled:,} reused."
             + (f" Without labels: {without}." if without else "")
         )
     if run and run.stopped is not None:

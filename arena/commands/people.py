@@ -207,7 +207,7 @@ def erase(
     yes: bool = False,
     database: Database = None,
 ) -> None:
-    """Erase everything a voter wrote, the models' answers to it, and their name.
+    """Erase a voter's texts and name, and the models' answers to these texts.
 
     Removes it from all tables and files of the database, including requests to judges. This cannot
     be undone. Votes are kept (see --votes), and the vote log still verifies: it keeps a salted

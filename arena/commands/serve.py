@@ -236,7 +236,7 @@ def _described(roster: Roster) -> str:
     from arena.endpoints.offline import POCKET_MODELS
 
     if roster == POCKET_MODELS:
-        return "The embedded toy models battle: use them to try the arena, not for answers."
+        return "The models are embedded toys: use them to try the arena, not for answers."
     if roster[0] is VARIANTS[0]:
         return f"{LOADED} A toy model battles it. For toy models alone add --toys."
     names = ", ".join(model.name for model in roster)

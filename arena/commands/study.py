@@ -103,8 +103,8 @@ def judge(
 
     The conclusion is never yes if the judge significantly favours a model; the report names that
     model first. Items are matched by item_id, else by prompt and pair of models, battle_id or
-    prompt text. Unparsed verdicts are counted, not read as ties. Values that cannot be estimated
-    are null, with a warning. Exit code 2: invalid options or files.
+    prompt text. Unparsed verdicts are reported, and never count as ties. Values that cannot be
+    estimated are null, with a warning. Exit code 2: invalid options or files.
 
     Parameters
     ----------
@@ -497,10 +497,8 @@ def _answered_items(file: Path, chosen: _LiveAnswers, database: str | None) -> "
         given, why = desk.answer()
     if why:
         stop(why, f"No study was created. {RERUN}")
-    say(
-        f"{desk.n_asked:,} new answers, {desk.n_recalled:,} known before"
-        + ("." if desk.spent_usd is None else f", ${desk.spent_usd:.4g}.")
-    )
+    spent = "" if desk.spent_usd is None else f", ${desk.spent_usd:.4g}"
+    say(f"{desk.n_asked:,} new answers, {desk.n_recalled:,} reused{spent}.")
     made = _items(items, given)
     if not made:
         raise DataError(f"No prompt of {str(file)!r} was answered by all of {', '.join(models)}.")
@@ -573,8 +571,8 @@ def create(
 ) -> None:
     """Create a study: raters rate given items on the pages under /studies.
 
-    Ratings are kept apart from battle votes; no leaderboard counts them. An invalid row
-    refuses the whole study; unusable rows of other tools' files are excluded and counted.
+    Ratings are kept apart from battle votes; no leaderboard counts them. No study is created if
+    a row is invalid; unusable rows of other tools' files are excluded and reported.
 
     Parameters
     ----------

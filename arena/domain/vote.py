@@ -265,7 +265,7 @@ LEFT_OUT = {
 """Why a vote is excluded, as files have it, by the kind of its voter."""
 KIND_RULES = {
     VoterKind.INVITED: Sentence("Votes of invited voters are excluded."),
-    VoterKind.LOGIN: Sentence("Votes of login voters are excluded."),
+    VoterKind.LOGIN: Sentence("Votes of signed-in voters are excluded."),
     VoterKind.ANONYMOUS: Sentence("Votes of anonymous voters are excluded."),
     VoterKind.SIMULATED: Sentence("Votes of simulated voters are excluded."),
     VoterKind.APPLICATION: Sentence("Votes that applications send are excluded."),

@@ -666,9 +666,9 @@ def chance_section(judges: Judges) -> Section:
         rows,
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; a tie is a third answer if any "
-            "vote is one. They differ in the agreement expected by chance: if nearly all answers "
-            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. The two "
-            f"ratios are {CONDITION[0].lower()}{CONDITION[1:]}"
+            "vote is one. They differ in the agreement expected by chance: if nearly all choices "
+            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both ratios are "
+            f"{CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )
     return Section("Agreement beyond chance, and relative to people", table=table)
@@ -816,10 +816,9 @@ def outcomes_section(study: Study) -> Section:
                 (f"{judge.name} in all", *map(percent, map(sum, zip(*shares, strict=True))), ""),
             ),
             note=(
-                "Share of pairs of a vote (rows) and a verdict (columns) on one item. The better "
-                "model is the one that people's votes rate higher. The last row and column are "
-                "the rates of each; the rates of ties differ if people and judge use ties "
-                "differently."
+                "Share of pairs: each vote (rows) with each verdict on its item (columns). Votes "
+                "rate the better model higher. The last row and column are the rates of each; the "
+                "rates of ties differ if people and judge use ties differently."
             ),
         )
         for judge in study.judges

@@ -288,9 +288,9 @@ def _purchases(name: str, plan: Plan) -> Table:
             for width, bought in plan.purchases.items()
         ),
         note=(
-            "Voted items in all, and beyond those so far, for intervals of this half-width, "
-            "averaged over the models, if further votes by new voters on new prompts are like the "
-            "present ones. A dash: more items than were judged; judge more."
+            "Voted items needed in all, and beyond those so far, for intervals of this "
+            "half-width, averaged over the models, if further votes by new voters on new prompts "
+            "are like the present ones. A dash: this takes more items than were judged."
         ),
     )
 
@@ -303,9 +303,8 @@ def _sent(name: str, plan: Plan) -> Table:
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn with unequal probabilities, according to the expected effect of "
-            "their votes: give the column overall as argument probability of "
-            "judge.studies.powered."
+            "Items are drawn with unequal probabilities (column overall), by the expected effect "
+            "of votes on them. Pass these to judge.studies.powered as argument probability."
         ),
     )
 
@@ -840,8 +839,8 @@ def _limits(study: Study) -> Section:
         "Agreement with these people on these prompts is weak evidence for other people, "
         "languages, tasks or models.",
         "People can be wrong together: agreement is not truth.",
-        "The items are those that were voted on. If people were asked about some kinds more "
-        "often, these figures weight them more.",
+        "The items are those that were voted on: these figures give more weight to kinds of items "
+        "on which people voted more often.",
     )
     return Section("Limits", points=(*foremost(study.warnings, None), *always))
 

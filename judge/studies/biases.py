@@ -323,7 +323,7 @@ def _known_terms(
     for term in (LENGTH, FORMAT):
         gap = items.gaps.get(term, np.full(items.n, np.nan))[labels.item]
         if np.isnan(gap).all():
-            warnings.append(f"The {term} of the answers that the {source} compared is unknown.")
+            warnings.append(f"The {source} do not state the {term} of the answers.")
         else:
             terms.append(term)
             if np.isnan(gap).any():

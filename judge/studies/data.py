@@ -32,8 +32,8 @@ NO_ORDER = (
     "only: the response that the judge saw first is unknown."
 )
 _AGAIN = (
-    "{votes} on an item on which the voter had already voted. People are compared "
-    "with others only. Votes on several criteria need one study each (--where)."
+    "Repeated by the same voter on the same item: {votes}. Only votes of different voters are "
+    "compared with each other. If votes have several criteria, study each separately (--where)."
 )
 _TWINS = (
     "Judges whose names differ only in case, spaces or characters that look alike are counted "
