@@ -28,7 +28,7 @@ from latex2mathml.commands import FUNCTIONS
 from latex2mathml.converter import convert_to_element
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import StateBlock, paragraph
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
@@ -253,6 +253,9 @@ def _new_parser() -> MarkdownIt:
     parser.block.ruler.before(
         "fence", "maths", _maths_block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
+    # The parser drops what is at level 20, and all that follows a list there; a list takes two.
+    rules = parser.block.ruler
+    rules.before("blockquote", "deep", lambda s, *at: s.level >= 18 and paragraph(s, *at))
     parser.inline.ruler.before("escape", "maths", _maths_inline)
     return parser
 
@@ -595,9 +598,8 @@ class Stream:
 
     def _grow_list(self) -> list[Block]:
         """Render the complete lines of an open list, if it has grown enough."""
-        if self._open is None or self._open.type not in _LISTS:
-            return []
-        if self._examined <= LIST_GROWTH * self._shown:
+        grown = self._examined > LIST_GROWTH * self._shown
+        if not grown or self._open is None or self._open.type not in _LISTS:
             return []
         self._shown = self._examined
         html = render(self._tail[: self._shown], _copy(self._environment))
