@@ -113,7 +113,7 @@ def rate(
     compare
         Show changes from this board: JSON of `arena rate`, or every_eval_ever files.
     plots
-        Also plot the board to this file; with --by to a folder, one file per value.
+        Also plot the board to this folder; with --by, to one folder per value in it.
 
     Examples
     --------
