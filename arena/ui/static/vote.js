@@ -33,17 +33,20 @@ function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+const final = (status) => status < 500 && ![401, 408, 429].includes(status);
+
 async function deliver(battle, cast, tries) {
   clearTimeout(waiting.get(battle));
-  // Without an answer the vote may or may not be saved, and the key makes it safe to repeat.
+  // Without an answer of the arena's the vote may or may not be saved, and the key makes it safe to
+  // repeat. A proxy may answer with its own page, such as one to sign in at.
   const response = await send(api(battle, "/vote?html=1"), cast);
-  if (!response || response.status >= 500 || response.status === 429) {
+  const body = response && final(response.status) ? await response.json().catch(() => null) : null;
+  if (!body) {
     if (battle === page.battle && page.state === "saving") tell(words.unsaved);
     waiting.set(battle, setTimeout(() => deliver(battle, cast, tries + 1), Math.min(1000 * 2 ** tries, 30000)));
     return;
   }
   store(battle, null);
-  const body = await response.json().catch(() => ({}));
   if (battle !== page.battle) return;
   if (response.ok) return page.state === "saving" ? reveal(body.html) : load(battle);
   await load(battle);
