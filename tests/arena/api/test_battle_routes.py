@@ -224,6 +224,7 @@ def test_a_stop_ends_both_answers_and_the_stream(tmp_path: Path) -> None:
     ("body", "words"),
     [
         ({"prompt": "   "}, "Write a prompt first"),
+        ({"prompt": "\u200b\x01\U000e0041"}, "Write a prompt first"),
         ({"prompt": "x" * 20_001}, "20,001 characters"),
         ({}, "prompt: Field required"),
         ({"prompt": 3}, "prompt"),

@@ -86,6 +86,7 @@ async def test_a_rate_limit_says_how_long_to_wait(
         (Behaviour(silent=True), FailureClass.TIMEOUT),
         (Behaviour(text=""), FailureClass.EMPTY),
         (Behaviour(text=" \n"), FailureClass.EMPTY),
+        (Behaviour(text="\x01\u200b\u202e"), FailureClass.EMPTY),
         (Behaviour(text="", reasoning="Hm.", finish_reason="length"), FailureClass.EMPTY),
         (Behaviour(finish_reason="content_filter"), FailureClass.CONTENT_FILTER),
     ],
