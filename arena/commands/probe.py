@@ -101,12 +101,7 @@ def embedded_by(
 
 
 async def _asked(
-    model: Model,
-    budgets: "Budgets",
-    store: "Store",
-    texts: Sequence[str],
-    *,
-    likelihoods: bool,
+    model: Model, budgets: "Budgets", store: "Store", texts: Sequence[str], *, likelihoods: bool
 ) -> "Vectors":
     import numpy as np
 

@@ -413,11 +413,7 @@ OPENING = (
     "A judge is a model that chooses the better of two answers. This report compares its "
     "verdicts with votes of people on the same answers."
 )
-TONES: Mapping[Verdict, Tone] = {
-    "yes": "good",
-    "no": "poor",
-    "inconclusive": "fair",
-}
+TONES: Mapping[Verdict, Tone] = {"yes": "good", "no": "poor", "inconclusive": "fair"}
 JUDGES_NAME = "judges"
 JUDGES_OPENING = (
     "Each judge's verdicts are compared with votes of people on the same items. Judges are "

@@ -64,10 +64,7 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
     [
         ({"ties": "davidson"}, {"ties": "davidson"}),
         ({"ties": "rao-kupper"}, {"ties": "rao-kupper"}),
-        (
-            {"ties": "grounded", "both_bad": "outcome"},
-            {"ties": "grounded", "both_bad": "outcome"},
-        ),
+        ({"ties": "grounded", "both_bad": "outcome"}, {"ties": "grounded", "both_bad": "outcome"}),
         ({"both_bad": "drop"}, {"both_bad": "drop"}),
         ({"interval": "hessian"}, {"interval": "hessian", "cluster": "none"}),
         ({"interval": "bootstrap", "rounds": 100}, {"rounds": 100, "cluster": "voter"}),
