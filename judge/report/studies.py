@@ -304,7 +304,7 @@ def _sent(name: str, plan: Plan) -> Table:
         ),
         note=(
             "Items are drawn with unequal probabilities (column overall), by the expected effect "
-            "of votes on them. Pass these to judge.studies.powered as argument probability."
+            "of votes on them. Pass these as argument probability of judge.studies.powered."
         ),
     )
 
