@@ -153,7 +153,7 @@ def test_under_fifteen_effective_voters_every_claim_stands_by_itself(
 
 def test_fewer_effective_voters_than_models_are_few(rng: np.random.Generator) -> None:
     report = board(random_votes(rng, n=9000, n_models=25, n_voters=20))
-    assert "few for 25 models" in warnings_of(report)
+    assert "Few data for 25 models" in warnings_of(report)
     assert no_ranks(report)
 
 

@@ -122,7 +122,7 @@ def test_rounds_are_the_same_however_many_threads_draw_them(
     data = votes(crowds(rng)["wide"])
     _, many = drawn_both_ways(monkeypatch, data, "voter")
     one = partial(ThreadPoolExecutor, 1)
-    monkeypatch.setattr("rating.resampling.ThreadPoolExecutor", one)
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", one)
     _, alone = drawn_both_ways(monkeypatch, data, "voter")
     assert (many.theta == alone.theta).all()
 
