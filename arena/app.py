@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.api import middleware
@@ -20,9 +21,10 @@ from arena.api.battles import battles_router
 from arena.api.middleware import BodyLimit, Entrance, Languages, Requests, SecurityHeaders
 from arena.api.routes import embed_router, public_router, sources_router
 from arena.boards import leaderboard
+from arena.catalogue import Language
 from arena.domain.board_view import Board
 from arena.domain.model import Roster
-from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, Language
+from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT
 from arena.endpoints.local import small_models
 from arena.endpoints.offline import POCKET_MODELS
 from arena.errors import SettingsError
@@ -81,9 +83,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         title="Arena",
         version=__version__,
         description="Blind battles between two language models, votes, and ratings.",
-        docs_url=None,
-        redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,
         lifespan=_lifespan(parts),
     )
     _know_visitors(app, parts)
@@ -95,7 +96,6 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.add_middleware(Requests, observe=parts.metrics.request)
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     middleware.install(app, partial(missing, parts), not_let_in)
-    app.router.default = _unknown(app.router.default)
     _add(app, battles_router(parts, partial(battle_view, parts)))
     for router_of in ROUTERS:
         _add(app, router_of(parts))
@@ -114,6 +114,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         from arena.ui.chat import add_chat  # Gradio takes seconds to load
 
         add_chat(app, parts, settings.chat)
+    # A redirect to the address without its last slash names the host: that is checked first.
+    app.router.default = _unknown(Router(app.routes, default=app.router.default))
     return app
 
 

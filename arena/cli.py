@@ -1,6 +1,7 @@
 """The `arena` command: a table of commands, each loaded when it is run."""
 
 import ast
+import gc
 import os
 import sys
 import tomllib
@@ -30,6 +31,7 @@ RENAMED = {"newcomer": "cold-start", "judge watch": "judge drift", "--licence": 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command; what goes wrong is said in one line, with a non-zero exit."""
+    gc.set_threshold(10_000)  # what is imported is not garbage, and is looked through each time
     words = list(sys.argv[1:] if words is None else words)
     for old, new in RENAMED.items():
         n, before = len(old.split()), words

@@ -1,8 +1,8 @@
-"""Logs: a JSON object a line, or plain lines on a terminal; nobody's words are in them.
+"""Logs, Prometheus metrics and OpenTelemetry events of an arena, without anybody's words in them.
 
-Figures for Prometheus, on a port of their own: none of them is broken down by model.
-
-Events for OpenTelemetry, of battles and of verdicts, where they are asked for.
+`set_up` lets all loggers write JSON objects, one per line, or plain lines on a terminal. `Metrics`
+serves figures on a port of its own; none of them is broken down by model. `Telemetry` sends events
+of battles and verdicts where they are asked for.
 """
 
 import logging
@@ -30,6 +30,9 @@ from rating.errors import RatingError
 
 if TYPE_CHECKING:
     from judge.verdict import Judged
+
+
+# Logs
 
 QUIET = ("alembic", "httpx2", "httpcore2", "uvicorn.access")
 """Libraries whose lines would name addresses, or say nothing to an operator."""
@@ -105,6 +108,8 @@ def _lines(error: BaseException) -> Iterator[str]:
         yield "which came of"
         yield from _lines(earlier)
 
+
+# Metrics
 
 FIRST_TOKEN_S = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 REQUEST_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0)
@@ -186,6 +191,9 @@ def _stop(server: WSGIServer, thread: threading.Thread) -> None:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+# Events
 
 
 class Telemetry:

@@ -39,7 +39,7 @@ from arena.settings import (
     read_roster,
     read_statements,
 )
-from arena.store import log, studies
+from arena.store import judgements, log
 from arena.store import roster as roster_rows
 from arena.store.roster import prompt_secret
 from arena.store.store import Store
@@ -114,7 +114,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     pocket = PocketTransport()
     first, idle = settings.first_token_timeout_s, settings.idle_timeout_s
     keys = _keys(settings, roster, stored=bool(entries))
-    known = store.read(studies.every, _now())
+    known = store.read(judgements.lessons, _now())
     for model in roster:
         for name in known.get(known_as(model), ()):
             logger.info("Model %r is asked without %s: its endpoint refuses it", model.id, name)
@@ -126,7 +126,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
     upkeep.pulse(store, looks=1)
     if settings.secret_key is None:
-        logger.warning("ARENA_SECRET_KEY is not set: visitors are new people after a restart")
+        logger.warning("ARENA_SECRET_KEY is not set: visitors count as new voters after a restart")
     if not settings.members_only and (settings.oidc_groups or settings.oidc_domains):
         logger.warning(
             "Anybody may vote without sign-in: to limit it, set ARENA_MEMBERS_ONLY=true"
@@ -317,7 +317,7 @@ def _keep_lesson(store: Store, endpoint: str, name: str, sentence: str) -> None:
 
     def write() -> None:
         try:
-            store.write(studies.keep, endpoint, name, sentence, _now())
+            store.write(judgements.keep_lesson, endpoint, name, sentence, _now())
         except StoreError as error:
             logger.warning("What an endpoint refuses could not be kept: %s", error)
 

@@ -1,6 +1,8 @@
-"""The process that serves: its socket, and how it ends.
+"""The process that serves: its socket, the bounds of its connections, and how it ends.
 
-HTTP with the bounds that uvicorn lacks: seconds, bytes and connections.
+`listen` takes the port before anything slow is done; `run` serves until a signal, and then until
+the running battles have ended. `_BoundedProtocol` is HTTP with the bounds that uvicorn lacks:
+seconds, bytes and connections.
 """
 
 import asyncio
@@ -30,6 +32,8 @@ from arena.errors import SettingsError
 from arena.guard.access import Trust
 from arena.guard.limits import network_of, place_of, shares
 from arena.settings import Settings
+
+# Bounds of connections
 
 LINGER_S = 1.0
 """How long a connection stays after a refusal, for its client to read why."""
@@ -251,6 +255,8 @@ def _let_go_oldest(waiting: Iterable[_BoundedProtocol]) -> bool:
 def _full(who: str, most: int) -> str:
     return f"{who} has {most:,} connections and may have no more. Try again in a minute."
 
+
+# Serving
 
 logger = logging.getLogger(__name__)
 

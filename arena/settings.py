@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from arena.catalogue import Language
 from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler, WhenAsked
 from arena.domain.model import LISTED_AFTER, Model, Roster, first_fault
 from arena.domain.people import Known, Perishable, Provider
 from arena.domain.study import CallLimits, Purpose, Statements
-from arena.domain.vote import Language
 from arena.endpoints.sse import Budgets
 from arena.endpoints.trial import LOCAL, PROVIDERS, Server, entry_of
 from arena.errors import SettingsError
@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     database: str = "sqlite:///arena.db"
     """URL of the database: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`."""
     secret_key: SecretStr | None = None
-    """Signs cookies; without it visitors are new people after a restart."""
+    """Signs cookies; without it, visitors count as new voters after a restart."""
     lock_timeout_s: float = Field(15.0, gt=0, le=DAY_S)
     """Longest wait for other writers; then the answer is 503, and nothing is saved."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -11,14 +11,6 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from rich.console import Console, Group, RenderableType
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
@@ -273,6 +265,19 @@ def announced() -> AbstractContextManager[None]:
 def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
     """Show that a task goes on, once it takes longer; give what to call with steps done."""
     console = Console(stderr=True)
+    if not console.is_terminal:
+        with announced():
+            yield lambda done, total, so_far="": None
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -291,12 +296,10 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
 
     timer = Timer(after_s, show)
     timer.daemon = True
-    if console.is_terminal:
-        timer.start()
+    timer.start()
 
     def advance(done: int, total: int, so_far: str = "") -> None:
-        if console.is_terminal:
-            bar.update(row, completed=done, total=total, description=visible(task + so_far))
+        bar.update(row, completed=done, total=total, description=visible(task + so_far))
 
     try:
         with announced():

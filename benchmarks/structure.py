@@ -29,6 +29,11 @@ from types import CodeType, FrameType
 
 import grimp
 
+VOTES = 5000
+MODELS = ("ada", "bob", "cleo", "dora")
+ITEMS = 42
+LOGGED = 60
+BOARD = "leaderboard"
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
     "product code lines": 72_247,
@@ -49,16 +54,54 @@ LIMITS = {
     "test code lines": 81_195,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
+WANTED = {
+    "product code lines": (
+        "66,000",
+        "copies, wrappers and dead code are gone, rules are in TOML; a further cut ends a feature",
+    ),
+    "dataclasses per 1,000 lines": ("7", ""),
+    "public names per 1,000 lines": (
+        "26",
+        "bodies and handlers of HTTP, commands, and result types of the Python API are public",
+    ),
+    "public, used by no other module": (
+        "150",
+        "entry points: commands, HTTP bodies, Python API, and functions with tests of their own",
+    ),
+    "public, used by one other module": (
+        "600",
+        "a step of a pipeline has one caller; merged files would be longer, not simpler",
+    ),
+    "private helpers called once": (
+        "900",
+        "a helper that names a step stays where a comment would have to take its place",
+    ),
+    "class names that occur 2 to 5 times": (
+        "15",
+        "bodies of HTTP and private result types, each in the module that its name belongs to",
+    ),
+    "file names that occur more than once": (
+        "12",
+        "one concept in several packages: arena/api/battles.py, arena/store/battles.py",
+    ),
+    "test code lines": (
+        "58,000",
+        "every fault that was planted and not caught has a test now",
+    ),
+    f"`arena rate` of {VOTES:,} votes": ("22 files, 120 moves", "one call for each stage"),
+    "`arena judge run`, moves per reply": (
+        "20",
+        "a row is made anew when it is looked at, so that a million fit in memory",
+    ),
+    f"`arena study judge` of {ITEMS} items": ("35 files, 600 moves", "one call for each figure"),
+    f"leaderboard made at vote {LOGGED}": ("28 files, 600 moves", "one call for each stage"),
+    f"processor time, `arena rate` of {VOTES:,} votes": ("0.45 s", "imports of libraries"),
+}
+"""Of some measures what was wanted, and where it is not reached, why the value stays."""
 ROOT = Path(__file__).resolve().parent.parent
 MODEL_A = re.compile(r"model_a\b")
 RUNS = 5
 """How often a command is run for its processor time."""
-
-VOTES = 5000
-MODELS = ("ada", "bob", "cleo", "dora")
-ITEMS = 42
-LOGGED = 60
-BOARD = "leaderboard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +231,7 @@ class Source:
         users = Counter[tuple[str, str]]()
         for own, module in self.modules.items():
             bound, used = self._imported(module.nodes, own), set[tuple[str, str]]()
-            for node in module.nodes:
+            for node in (*module.nodes, *quoted(module.nodes)):
                 match node:
                     case ast.Name(id=name) if name in bound and bound[name][1]:
                         used.add(bound[name])
@@ -198,6 +241,17 @@ class Source:
                             used.add((whole[0], attr))
             users.update({self._exported.get(one, one) for one in used if one[0] != own})
         return users
+
+
+def quoted(nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """Give the nodes of annotations that are whole in quotes."""
+    return [
+        inner
+        for node in nodes
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None))
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str)
+        for inner in ast.walk(ast.parse(annotation.value, mode="eval"))
+    ]
 
 
 def dotted(node: ast.expr) -> str:
@@ -499,8 +553,10 @@ def main() -> None:
     if options.json:
         print(json.dumps(rows, indent=2))
         return
-    print("| measure | value | rule |\n|---|---|---|")
-    print("\n".join(f"| {name} | {value} | {rule} |" for name, (value, rule) in rows.items()))
+    print("| measure | value | wanted | rule | why it stays |\n|---|---|---|---|---|")
+    for name, (value, rule) in rows.items():
+        wanted, reason = WANTED.get(name, ("", ""))
+        print(f"| {name} | {value} | {wanted} | {rule} | {reason} |")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Answers that are missing, from the models themselves: replies like others, paid for once.
+"""Benchmark runs: answers of models, cases for a judge, and the leaderboard.
 
-Who answered what, as cases for a judge: each model against the baseline, or by itself.
-
-The leaderboard of a bench, made of its results file, and the folder in which all lies.
+`answered` asks models for missing answers; replies are stored as those of a judge, so that none is
+paid for twice. `contest` makes cases of them, each model against the baseline or by itself;
+`checked` needs no judge. `leaderboard` scores the results, and `write_results` and
+`write_leaderboard` fill the folder of a bench.
 """
 
 import json
@@ -51,6 +52,9 @@ from rating.tables import formats
 from rating.tables.duckdb_engine import write_rows
 from rating.tables.peers import mention
 from rating.tables.vote_filter import BOTH
+
+# Answers of models
+
 
 TOKENS_OUT = 400
 """Expected of an answer, before there is one."""
@@ -219,6 +223,9 @@ async def recalled_answers(
     return {one.item.id: one.texts for one in given if one.whole}
 
 
+# Cases for a judge
+
+
 ALIASES = {"wildbench": "wildbench_score"}
 """What a benchmark is called here and there."""
 BASELINES = {"arena_hard": "gpt-4-0314"}
@@ -382,6 +389,9 @@ def checked(cases: Sequence[Benched], items: Sequence[Item]) -> list[Checked]:
             )
         results.append(check(task, case.named.case.response_a))
     return results
+
+
+# Results and leaderboard
 
 
 RESULTS = "results.parquet"

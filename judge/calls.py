@@ -1,8 +1,9 @@
-"""Calls of a judge: what is asked, under which key, at what cost, and of which endpoint.
+"""Calls of a judge: endpoint parameters, stored-reply keys, and what a run still has to ask.
 
-The calls of a run: how to ask, under which key and with what fence, and what it would cost.
-
-What an endpoint takes: as its roster says, and as its refusals teach.
+A `Question` is one sample of one case in one order; `call_of` makes the request and its key, by
+which the `Journal` stores the reply. `due_calls` gives the calls that a run would make, `forecast`
+their cost, `recalled` the readings that are stored. `Terms` holds what an endpoint accepts: as its
+`Profile` in the roster says, and as its refusals teach.
 """
 
 import hashlib
@@ -36,6 +37,9 @@ from judge.grammar import Reading
 from judge.protocol import Method, pair, reading_of
 from judge.replies import split
 from rating.errors import DataError
+
+# Endpoints
+
 
 TokenParameter = Literal["max_tokens", "max_completion_tokens"]
 
@@ -345,6 +349,9 @@ class RateLimits:
 NO_LIMITS = RateLimits()
 
 
+# Questions and calls
+
+
 UNPARSED = frozenset({FailureClass.UNPARSED, FailureClass.TRUNCATED})
 """Replies without a verdict, though the judge did not refuse: the words were at fault."""
 
@@ -484,7 +491,7 @@ class Journal(Protocol):
         ...
 
     def lessons(self, endpoint: str) -> Mapping[str, str]:
-        """Return what is known of an endpoint: see `judge.calls.Terms`."""
+        """Return what is known of an endpoint: see `Terms`."""
         ...
 
     def learn(self, endpoint: str, name: str, sentence: str) -> None:
@@ -719,6 +726,9 @@ def able(method: Method, options: Options) -> Terms:
     if lack := options.lack(method):
         raise DataError(lack)
     return options.terms or Terms()
+
+
+# Calls that are due
 
 
 _BATCH = 256

@@ -1,23 +1,26 @@
-"""What a judge sees: a prompt and one or two responses, and no name anywhere.
+"""Judging cases, steps of agents, and the interface to judge models.
 
-Port to whatever answers: a request goes out, a reply or a `CallError` comes back.
+A `Case` is what a judge sees: a prompt and one or two responses, and no name anywhere. `Complete`
+is the port to whatever answers: a `Request` goes out, a `Reply` or a `CallError` comes back. An
+`AgentRun` holds the steps by which an agent came to an answer that people rate.
 
-The ways in which a call of a judge can end without a verdict.
-
-What is wrong with cases, options and annotations are `rating.errors`.
-A reply in which no verdict can be read is no error: it is a `FailureClass` beside the others,
-kept with its case and counted.
+`FailureClass` lists the ways in which a call can end without a verdict. A reply without a readable
+verdict is one of these, kept with its case and counted, and no error; wrong cases, options and
+annotations raise `rating.errors`.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Literal, NewType, Protocol
+from typing import Any, Literal, NewType, Protocol, get_args
 
 from rating.errors import DataError
+
+# Cases
+
 
 CaseId = NewType("CaseId", str)
 """SHA-256 of a case's content, in hexadecimal."""
@@ -224,6 +227,97 @@ def _runs(text: str) -> frozenset[int]:
     return frozenset(hash(tuple(words[i : i + _SHINGLE])) for i in range(last + 1))
 
 
+# Steps of an agent
+
+
+Kind = Literal["message", "user", "system", "tool_call", "tool_result", "error"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+BLIND = ("kind", "name", "text", "arguments")
+"""What of a step people see before they rate."""
+TOOK = ("cost", "seconds")
+"""What of a step they may see once they have rated."""
+NO_TEXT = "(not shown: {})"
+"""What stands for a part of a message that is no text, by its type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a run.
+
+    Attributes
+    ----------
+    kind : {"message", "user", "system", "tool_call", "tool_result", "error"}
+        What the agent wrote, what its user or its instructions did, and what tools took and gave.
+    name : str
+        Of the tool.
+    text : str
+        Markdown of a message, and plain text of all others.
+    arguments : str
+        Of a tool call, as JSON.
+    cost, seconds : float or None
+        US dollars and time that it took; None where not known.
+    """
+
+    kind: Kind
+    text: str = ""
+    name: str = ""
+    arguments: str = ""
+    cost: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """How a model in a scaffold came to its answer.
+
+    Attributes
+    ----------
+    model : str
+    scaffold : str or None
+        The program around the model, where there is one to tell apart.
+    cost, seconds : float or None
+        Of the whole run: US dollars and time; None where not known.
+    marks : mapping of str to float
+        What scorers gave it, by their names. No rater is shown them.
+    """
+
+    model: str
+    scaffold: str | None
+    steps: tuple[Step, ...]
+    cost: float | None = None
+    seconds: float | None = None
+    marks: Mapping[str, float] = field(default_factory=dict)
+
+
+def first_difference(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int | None:
+    """Find the first step in which runs differ, from 0; None where all steps are the same.
+
+    Where one run goes on after the end of another, it is the first step that the other lacks.
+
+    Parameters
+    ----------
+    runs : sequence of sequence of mapping
+        Steps, of which `BLIND` counts.
+
+    Examples
+    --------
+    >>> look, ask = {"kind": "tool_call", "name": "look"}, {"kind": "tool_call", "name": "ask"}
+    >>> first_difference([[look, ask], [look, look]]), first_difference([[look], [look, ask]])
+    (1, 1)
+    """
+    for place in range(max(map(len, runs))):
+        if len({_seen(run[place]) if place < len(run) else None for run in runs}) > 1:
+            return place
+    return None
+
+
+def _seen(step: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(step.get(name, "")).strip() for name in BLIND)
+
+
+# Requests and replies
+
+
 FILTERED = "content_filter"
 """Finish reason of a reply that the model or its provider refused to give."""
 
@@ -362,6 +456,9 @@ class Complete(Protocol):
     async def __call__(self, request: Request) -> Reply:
         """Return the whole reply to a request."""
         ...
+
+
+# Failures
 
 
 class FailureClass(StrEnum):

@@ -310,7 +310,7 @@ def study(votes: Source, verdicts: Source | Verdicts, **options: Any) -> StudyOf
     votes : path, sequence of paths, or Files
     verdicts : path, sequence of paths, Files, or Verdicts
     **options
-        Fields of `judge.studies.data.StudyOptions`.
+        Fields of `judge.studies.options.StudyOptions`.
 
     Raises
     ------

@@ -1,15 +1,14 @@
-"""What a reply says, and the closed grammars that find it: a verdict that was offered, or nothing.
+"""Grammars of a judge's reply: closed forms that find a verdict that was offered, or nothing.
 
 One rule for all: the last thing that has the shape of a verdict counts, and only if it is one of
 those offered. Whatever else the text holds is noise. A judge that thinks aloud names several
-verdicts and means the last; one that ends on a verdict which was not offered has given none,
-even if it named a valid one on the way.
+verdicts and means the last; one that ends on a verdict which was not offered has given none, even
+if it named a valid one on the way.
 
-Verdicts in brackets, in whatever dress models put them: where they are, and what they say.
-
-The grammars of `judge.grammar` read by this module, and `judge.protocol.neutralised` takes the
-shape from what others wrote by it: one definition, so that neither knows a form that the other
-does not.
+Each grammar, such as `bracketed` or `keyed`, returns a `Reading` or None. `sides`, `marks` and
+`shaped` find verdicts in brackets, however models decorate them. Both the grammars and
+`judge.protocol.neutralised`, which defuses such shapes in texts of others, use them: neither knows
+a form that the other does not.
 """
 
 import math
@@ -28,6 +27,10 @@ _FORMS: dict[int, str] = {
     **dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F, 0x3000), " "),
 }
 """Each to one character: places in the text stay what they are."""
+
+
+# Verdicts in brackets
+
 
 _DOUBLE = re.compile(r"\\?\[\\?\[([^\[\]]{1,60}?)\\?\]\\?\]")
 _ITEM = re.compile(rf"(\d{{1,3}})[ *_`]{{0,9}}[.:)]?[ *_`]{{0,9}}{_DOUBLE.pattern}")
@@ -198,6 +201,9 @@ def _is_alone(text: str, match: re.Match[str]) -> re.Match[str] | None:
     return _BEFORE.fullmatch(text, begin, match.start())
 
 
+# Readings
+
+
 @dataclass(frozen=True, slots=True)
 class Preference:
     """How far the response shown first is preferred over the one shown second.
@@ -333,6 +339,9 @@ def pooled(readings: list[Reading]) -> Reading:
     return Preference(sum(shares) / len(shares))
 
 
+# Grammars
+
+
 SIDES = {"A": Preference(1.0), "B": Preference(0.0), "C": Preference(0.5)}
 """Preference by plain verdict; C is a tie."""
 
@@ -406,7 +415,7 @@ def lone_label(text: str, labels: tuple[str, str] = ("m", "M")) -> Preference | 
 def bracketed(text: str, offered: Mapping[str, Preference]) -> Preference | None:
     r"""Return the preference of the last verdict such as ``[[A]]`` or ``[[A>>B]]``.
 
-    Upper and lower case are one, and so is every dress (`judge.grammar`): spaces, emphasis,
+    Upper and lower case are one, and so is every dress (`sides`): spaces, emphasis,
     full-width forms, escapes, and a word that names the verdict or the response. Brackets around
     anything without the shape of a verdict, such as a footnote's number, are noise. Single
     brackets count where there are no double ones, and where there is no doubt of them.

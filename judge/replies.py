@@ -1,6 +1,8 @@
-"""Separates the reasoning that a model writes into its answer, by the marks around it.
+"""Replies of language models: reasoning separated from the answer, and refusals.
 
-Whether an answer declines what was asked, by how it begins.
+`split` takes a whole reply, `Splitter` one that comes in pieces, `answer_tokens` its tokens;
+reasoning is found by the marks around it. `refuses` tells by its beginning whether an answer
+declines.
 """
 
 import re
@@ -12,6 +14,9 @@ from itertools import accumulate, groupby
 from operator import itemgetter
 
 from judge.case import TokenLogprob
+
+# Reasoning
+
 
 _FORMS = tomllib.loads((files("judge") / "replies.toml").read_text("utf-8"))
 _OPEN, _CLOSE, _HEADER = (_FORMS["marks"][name] for name in ("open", "close", "header"))
@@ -527,6 +532,9 @@ def answer_tokens(tokens: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
     ends = [*accumulate(len(token.token) for token in tokens)]
     rows = zip(tokens, [0, *ends], ends, strict=False)
     return tuple(token for token, at, to in rows if begin < to and at < begin + len(answer))
+
+
+# Refusals
 
 
 LOOKED_AT = 400

@@ -1,10 +1,11 @@
-"""A run: every question recalled or asked once, whatever happens on the way.
+"""Runs of a judge: every question asked once or recalled, checklists, and a second judge.
 
-What came of each question of a run, in the memory that a million of them may take.
+`judge_all` is the entry: it first writes checklists that a method needs and nobody gave, then
+`run` judges every case. `Progress` reports the state of a run. `handed_over` and `together` are
+for a second judge, which takes the cases that the first cannot or will not judge.
 
-Every case judged; checklists that a method goes by and nobody gave are written first.
-
-A second judge, for the cases on which the first cannot be asked or will not answer.
+A run may have a million questions, so their states are packed into some sixty bytes each; rows and
+questions are made when they are looked at.
 """
 
 import asyncio
@@ -57,6 +58,9 @@ from judge.protocol import Method, reading_of
 from judge.tables.cases import NamedCase, bare
 from judge.tables.verdicts import total
 from judge.verdict import NO_CHECKLIST, PENDING, Judged, Run, Stop, by_case
+
+# States of questions
+
 
 T = TypeVar("T")
 
@@ -255,6 +259,9 @@ class Progress:
         if not paid:
             return None
         return self.elapsed_s / paid * (self.n_total - self.n_done)
+
+
+# Run
 
 
 ALIKE = 20
@@ -652,6 +659,9 @@ def at_work(
         return pool.submit(asyncio.run, opened()).result()
 
 
+# Checklists
+
+
 async def judge_all(
     cases: Sequence[NamedCase],
     method: FileMethod,
@@ -660,7 +670,7 @@ async def judge_all(
     options: Options,
     progress: Callable[[Progress], None],
 ) -> Run:
-    """Judge every case, with checklists where the method goes by them: see `judge.runs.run`.
+    """Judge every case, with checklists where the method goes by them: see `run`.
 
     The judge writes those that were not given itself, before it sees any response. They are
     replies like others: kept in the journal, and paid for once; the run counts them in. The rows
@@ -669,7 +679,7 @@ async def judge_all(
     Raises
     ------
     rating.errors.RatingError
-        As `judge.runs.run`.
+        As `run`.
     """
     unnamed = bare(cases)
     if not method.by_checklist:
@@ -788,6 +798,9 @@ async def each_due(
 
 def _given(cases: Sequence[NamedCase]) -> Checklists:
     return {named.case.prompt_id: named.checklist for named in cases if named.checklist}
+
+
+# Second judge
 
 
 HANDED_OVER = frozenset(

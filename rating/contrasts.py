@@ -1,10 +1,9 @@
-"""Intervals of ratings, and of differences between them.
+"""Confidence intervals of ratings and of their differences.
 
-How sure one contrast of the strengths is: its own variance and degrees of freedom.
-
-How far ratings may be off, by the interval asked for, and warnings on what that leaves open.
-
-Profile-likelihood intervals: right for models that seldom won, or seldom lost.
+`infer` collects what inference about any contrast of the strengths needs, and `Inference` gives
+each contrast its own cluster-robust variance and degrees of freedom. `profile_intervals` inverts
+the likelihood-ratio test, for models that seldom won or seldom lost. `spread` gives every rating
+the interval that the options ask for, with warnings where few voters or prompts are behind it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,6 +50,9 @@ from rating.options import RateOptions
 from rating.resampling import bootstrap
 from rating.sentences import Sentence, counted
 from rating.typing import Bools, Floats, Ints
+
+# Variances of contrasts
+
 
 WELL_FOUNDED = 15
 """Effective clusters behind a contrast from which its variance is that of the clusters alone."""
@@ -589,6 +591,9 @@ def _quadratic(contrasts: Floats, matrix: Floats) -> Floats:
     return np.asarray(((contrasts @ matrix) * contrasts).sum(axis=1).clip(min=0))
 
 
+# Profile-likelihood intervals
+
+
 _MAX_STEPS = 60
 
 
@@ -721,6 +726,9 @@ def _held(
     spread = identified_inverse(at.hessian, objective.n_models, absolute=objective.absolute)
     free = np.zeros(len(spread)) if along else -spread @ at.gradient
     return np.asarray(free + spread[i] * (change - free[i]) / spread[i, i])
+
+
+# Intervals of ratings
 
 
 MIN_EFFECTIVE_FOR_CLUSTERS = 2
@@ -993,6 +1001,9 @@ def _deviations(rounds: Floats) -> Floats:
     return deviations
 
 
+# Warnings
+
+
 FEW_POINTS = 10
 NAMED_AT_MOST = 5
 
@@ -1024,7 +1035,7 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
     if few:
         who = Sentence("%(a)s and %(b)s", a=few[0], b=few[1]) if len(few) == 2 else few[0]
         yield Sentence(
-            "%(who)s are few for %(models)s models: ranks are excluded only by "
+            "Few data for %(models)s models: %(who)s. Ranks are excluded only by "
             "Bonferroni-corrected t tests of pairs.",
             who=who,
             models=len(models),
@@ -1055,14 +1066,14 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
         )
     if inference.between is not None and inference.data.n_prompts < FEW_PROMPTS:
         yield Sentence(
-            "%(n)s prompts are few to generalise to others: the intervals are rough.",
+            "There are only %(n)s prompts: for other prompts, the intervals are rough.",
             n=inference.data.n_prompts,
         )
 
 
 def on_quasi_errors(worst: float) -> str:
     """Say that quasi-standard errors would mislead, and by how much."""
-    return f"Quasi-standard errors are omitted: off by up to {worst:.0%} for a pair."
+    return f"Quasi-standard errors are omitted: for a pair, they are wrong by up to {worst:.0%}."
 
 
 def on_ties(data: Comparisons) -> Iterator[str]:

@@ -17,7 +17,7 @@ from rating.typing import Bools, Floats, Integers, Ints
 
 LIMIT = np.iinfo(np.int64).max
 DENSE_CELLS = 1 << 22
-"""Cells up to which a table of all of them is counted; above it, rows are sorted."""
+"""Cells up to which a table of all of them is counted, 16 a row; above it, rows are sorted."""
 
 _AT_ONCE = 1 << 20
 
@@ -65,7 +65,7 @@ def count(rows: Cells, sizes: Sequence[int]) -> Cells:
     measures = _measures(rows)
     if measures:
         return _totals(rows, _order(key, measures))
-    if math.prod(size + 1 for size in sizes) > DENSE_CELLS:
+    if math.prod(size + 1 for size in sizes) > min(DENSE_CELLS, 16 * len(key)):
         return _totals(rows, np.argsort(key))
     table = np.bincount(key, rows.votes)
     cells = np.flatnonzero(table)
@@ -149,7 +149,7 @@ def count_packed(key: NDArray[Any], sizes: Sequence[int]) -> tuple[list[Integers
 
     A long key is sorted in place: the keys of twenty million votes should exist once.
     """
-    if math.prod(size + 1 for size in sizes) <= DENSE_CELLS:
+    if math.prod(size + 1 for size in sizes) <= min(DENSE_CELLS, 16 * len(key)):
         rows = np.bincount(key, minlength=1)
         cells = np.flatnonzero(rows)
         return unpacked(cells, sizes), rows[cells]

@@ -1,24 +1,21 @@
-"""Covariances of a fit: from the curvature, of independent votes, and of votes in clusters.
+"""Covariances of a fit: inverse information, sandwich, and cluster-robust CR3 jackknife.
 
-Covariances of parameters: by the curvature, of independent votes, of votes in clusters.
-
-The last by omitting one cluster at a time; the same shifts, their signs changed at random, say
-how large the largest statistic may be.
-
-How evenly votes, and what they tell of a contrast, are spread over voters or prompts.
+Three estimates of the covariance of all parameters: `hessian_covariance` from the curvature,
+`sandwich_covariance` for independent votes, `jackknife` for votes in clusters, one omitted at a
+time. `SignSums` changes the signs of the same shifts at random (wild bootstrap), for claims on all
+pairs at once. `taste_covariance` models voter random effects instead. `activity` and
+`ClusterShares` measure how evenly votes and their information are spread over clusters.
 """
 
 import importlib.util
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons, Sums
@@ -57,6 +54,9 @@ LARGEST = "largest"
 
 FEW_PROMPTS = 20
 """Prompts below which intervals that generalise over them are rough."""
+
+
+# Spread of votes over voters or prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +179,9 @@ def checked_activity(sums: Sums) -> Activity:
     return by_cluster
 
 
+# Information of votes by cluster
+
+
 def compiled_loops(fit: Fit, cost: int) -> ModuleType | None:
     """Return compiled loops for Bradley-Terry, where they pay and are there.
 
@@ -226,6 +229,8 @@ class _InOrder:
         starts = np.r_[0, np.cumsum(np.bincount(groups.index, minlength=groups.size))]
         order: Ints | slice = slice(None)
         if (groups.index[1:] < groups.index[:-1]).any():
+            import scipy
+
             at = (groups.index, np.arange(n))  # rows of a sparse array are sorted by counting
             order = scipy.sparse.csr_array((np.ones(n, dtype=np.int8), at)).indices
         pairs = np.ascontiguousarray(data.pairs[order], dtype=np.int32)
@@ -252,6 +257,8 @@ class _InOrder:
         if len(self.pairs) < THREADS_FROM:
             yield from map(work, firsts, parts)
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor() as pool:
             yield from pool.map(work, firsts, parts)
 
@@ -340,6 +347,8 @@ def _information_of_pairs(
             sums = np.bincount(own * len(first) + pair, data.weight[rows], math.prod(shape))
             yield sums.reshape(shape) @ of_pair
         else:
+            import scipy
+
             yield scipy.sparse.csr_array((data.weight[rows], (own, pair)), shape=shape) @ of_pair
 
 
@@ -383,6 +392,9 @@ def vectors_of_parameters(fit: Fit) -> Floats:
 def effective_number(total: Floats, square: Floats) -> Floats:
     """Return the square of each sum over its sum of squares; 0 where that is zero."""
     return np.asarray(np.divide(total**2, square, out=np.zeros_like(total), where=square > 0))
+
+
+# Voter random effects
 
 
 def taste_covariance(fit: Fit, parts: Iterable[Sums]) -> Floats:
@@ -447,11 +459,13 @@ def taste_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
     return {"plain": plain, "taste": taste, "products": products, "expected": expected}
 
 
-def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> "scipy.sparse.csr_array":
-    """Return ``H_c`` of every cluster, one below the other, shape (n * n_models, n_parameters).
+def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> Any:
+    """Return ``H_c`` of every cluster, one below the other, as a sparse array.
 
-    Rows are the strengths that a random effect moves.
+    Its shape is (n * n_models, n_parameters); rows are the strengths that a random effect moves.
     """
+    import scipy
+
     design, k = cells.design, cells.design.n_models
     value = cells.weight * cells.curve[gap, gap]
     a, b = own * k + design.a, own * k + design.b
@@ -517,6 +531,9 @@ def _taste_variance(products: Floats, expected: Floats) -> float:
         if abs(variance - before) <= 1e-10 * max(variance, 1e-10):
             break
     return variance
+
+
+# Covariances of the parameters
 
 
 REFIT_LEVERAGE = 0.5
@@ -914,9 +931,12 @@ def _leave_out(fit: Fit, rest: Comparisons) -> tuple[Floats, bool]:
     return np.asarray(shift), bool((connected != connected[0]).any())
 
 
+# Wild bootstrap of the largest statistic
+
+
 DRAWS = 999
 WILD_UP_TO = 100
-"""Models beyond which the maximum is drawn from a multivariate t, as in `ranks`."""
+"""Models beyond which the maximum is drawn from a multivariate t, as in `rating.ranks`."""
 SIGNS_UP_TO = 20_000
 """Effective clusters beyond which it is, too: such sums are normal whatever their signs."""
 CLUSTERS_AT_ONCE = 2000

@@ -1,14 +1,10 @@
-"""Compare two models while votes come in: a lead and its boundaries, the gate, and the race.
+"""Decisions between two models while votes come in: release gate and sequential test.
 
-A lead that is looked at again as votes come in: its variance, and how far an interval reaches.
-
-Gates, races and whatever else stops at a lead share this: what the lead rests on (`Lead`), the
-least data (`require_comparable`, `WELL_FOUNDED`) and the boundaries of three ways to look
-(`errors_at`).
-
-A release gate: is a candidate better than an incumbent, looked at once or again and again.
-
-A sequential test of two models, which stops as soon as they are separated.
+`lead_of` estimates the lead of one model over another with its variance; `errors_at` gives how far
+its interval reaches at a look, for one look, a number of looks, or any number. `gate` answers once
+or repeatedly whether a candidate is better than an incumbent; `run_race` stops as soon as two
+models are separated. Both share the lead, the least data (`require_comparable`, `WELL_FOUNDED`)
+and the boundaries, as does the gate with a judge in `judge.studies.gating`.
 """
 
 import math
@@ -30,6 +26,9 @@ from rating.options import Claims
 from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Integers, Ints
 from rating.variants import POINTS_PER_NAT
+
+# Leads and their boundaries
+
 
 Looks = Literal["any"] | int
 
@@ -389,6 +388,9 @@ def tightest_at(planned: int, *, level: float = 0.95) -> float:
     return float(np.sqrt((-2 * log_alpha + np.log(1 - 2 * log_alpha)) / planned))
 
 
+# Release gate
+
+
 Answer = Literal["better", "not worse", "worse", "cannot tell"]
 Require = Literal["better", "not-worse"]
 By = Literal["people", "people and judge", "judge alone", "nothing"]
@@ -413,16 +415,16 @@ class GateOptions:
     require : {"better", "not-worse"}
         Requirement for the candidate.
     claims : {"population", "these-voters"}
-        Inference for the population of voters, or for these voters only (needed with fewer than
-        15).
+        Inference for the population of voters (needs 15 effective voters), or for these voters
+        only.
     level : float
         Confidence level over all looks.
     looks : "any" or int
-        Number of looks. any: unlimited. 6 or more: any number up to --planned.
+        Number of looks. any: unlimited. 6 or more: unlimited until the planned votes.
     planned : int or None
-        Planned votes on either model, fixed before the first look. With a number of looks, later
-        votes are not used. With --looks any, the interval is tightest near this many independent
-        votes on the pair (more if clustered). Default: 2,000; for one look, all.
+        Planned votes on battles with either model, fixed before the first look. With a number of
+        looks, later votes are not used. With --looks any, the interval is tightest near this many
+        votes on the pair, later if votes are clustered. Default: 2,000; for one look, all.
     """
 
     candidate: str
@@ -648,7 +650,7 @@ def gate(data: Comparisons, options: GateOptions) -> Gate:
 
     The lead is that of Bradley-Terry of all votes: those on the two directly, and those of both
     against other models. Its interval allows for what votes of one voter, and on one prompt, have
-    in common, and for the looks (`rating.decide`). Nothing is kept between looks.
+    in common, and for the looks (`errors_at`). Nothing is kept between looks.
     Nothing is estimated from fewer than `WELL_FOUNDED` effective voters or prompts, where these
     are known, or before either model has won and lost `FEWEST_SCORED`.
 
@@ -795,6 +797,9 @@ def _word(n: int, one: str, more: str) -> str:
     return one if n == 1 else more
 
 
+# Sequential test of two models
+
+
 MOST_LOOKS = 400
 
 
@@ -891,7 +896,9 @@ class Race:
         same = self.needed_same_prompts
         on_same = "no number does" if same is None else f"{same:,} do"
         also = "" if same == self.needed else f"; on the same prompts {on_same}"
-        return f" About {self.needed:,} votes on either model by new people {power}{also}."
+        return (
+            f" About {self.needed:,} votes on either model in all, by new people, {power}{also}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -933,7 +940,7 @@ def run_race(
 
     The lead is that of Bradley-Terry of all votes so far: votes on other pairs count for what they
     say of these two. Its variance, the least data and the interval at each look are those of a
-    gate (`rating.decide`), so that asymptotically at most ``1 - level`` of all races of equal
+    gate (`errors_at`), so that asymptotically at most ``1 - level`` of all races of equal
     models ever stop. Pairs may be drawn by the votes so far.
 
     Parameters

@@ -1,10 +1,8 @@
-"""Goodness of fit: pairs of models, groups of votes, and the weights of voters and prompts.
+"""Goodness of fit of a rating: pairs of models, groups of votes, and weights.
 
-How well a fit describes each pair of models, and all of them together.
-
-Whether groups of votes ask for other ratings: a statistic, and the nulls that hold for it.
-
-How far the ranking hangs on whose votes, and which prompts, count how much.
+`goodness_of_fit` and `misfit_test` compare observed with expected outcomes of pairs. `nested_test`
+tests whether groups of votes, such as categories, need ratings of their own. `reweighted` and
+`weighed` show how far the ranking depends on the weights of voters and prompts.
 """
 
 import math
@@ -25,6 +23,9 @@ from rating.likelihood import SCORE_A, ScoredCells, outcome_counts, win_probabil
 from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT, to_points
+
+# Pairs of models
+
 
 DRAWS = 499
 CLUSTERS_AT_ONCE = 2000
@@ -384,6 +385,9 @@ def _unordered(counts: Floats) -> Floats:
     return np.asarray(counts + swapped)
 
 
+# Groups of votes
+
+
 Unit = Literal["prompt", "voter", "vote"]
 
 
@@ -557,6 +561,9 @@ class _Explained:
             part = sums[one * k : (one + 1) * k]
             gain += float(part @ np.linalg.pinv(known, hermitian=True) @ part)
         return gain / self.total
+
+
+# Weights of voters and prompts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Influence: how many votes, old or new, a rank depends on.
+"""Rank robustness: how many votes, removed or added, a rank depends on.
 
-What holds a rank: how few votes, voters or prompts two models would change places without.
-
-How many new votes, whatever they say, cannot change the top ranks: a certificate.
+`fewest_to_flip` finds the fewest votes, voters or prompts whose removal exchanges two models, by
+influence and exact refits. `certify` bounds how many added votes, whatever they say, cannot change
+the top ranks.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +21,9 @@ from rating.fitting import Fit, has_finite_fit
 from rating.likelihood import Evaluation, ScoreTable, minimise, solve
 from rating.outcome import OUTCOMES
 from rating.typing import Floats, Ints
+
+# Removed votes, voters or prompts
+
 
 Unit = Literal["vote", "voter", "prompt"]
 
@@ -371,6 +374,9 @@ def _named(whole: Comparisons, cells: Ints) -> tuple[Dropped, ...]:
         )
         for n, cell in sorted(enumerate(removed), key=lambda item: at[item[0]])
     )
+
+
+# Added votes
 
 
 BISECTIONS = 12

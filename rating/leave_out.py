@@ -1,12 +1,10 @@
-"""Variances by the jackknife over voters, prompts or other clusters, and bootstrap draws of them.
+"""Cluster-robust variances: jackknife, influence functions, and quantiles for intervals.
 
 Each tool reduces its estimate to one of two things and gets the variance here: the estimate
 without each cluster (`jackknife_variance`), or each cluster's influence on it, to first order
-(`influence_variance`). `two_way` adds what prompts add to what voters show.
-
-Quantiles of the normal distribution and of Student's t.
-
-`scipy.special` has them, too, but to load it takes longer than to rate a small file.
+(`influence_variance`). `two_way` adds what prompts add to what voters show; `draw_counts` and
+`drawn_sums` are for the bootstrap. `quantile` gives half-widths in standard errors; its quantiles
+are computed here because `scipy.special` takes longer to load than a small file takes to rate.
 """
 
 import math
@@ -14,6 +12,9 @@ import math
 import numpy as np
 
 from rating.typing import Floats, Ints
+
+# Jackknife and influence
+
 
 MOST_CLUSTERS = 4096
 """More clusters than this are drawn in this many random groups, whose sums vary as theirs do: the
@@ -143,6 +144,9 @@ def sums_within(cluster: Ints, values: Floats, n_clusters: int) -> Floats:
     return sums
 
 
+# Bootstrap
+
+
 def draw_counts(n: int, rounds: int, rng: np.random.Generator) -> Floats:
     """Return how often each of n was drawn in each round of a bootstrap, shape (rounds, n)."""
     drawn = rng.integers(n, size=(rounds, n)) + n * np.arange(rounds)[:, None]
@@ -167,6 +171,9 @@ def drawn_sums(stats: Floats, rounds: int, rng: np.random.Generator) -> Floats:
     at_once = max(1, _DRAWN_AT_ONCE // len(rows))
     sizes = [min(at_once, rounds - start) for start in range(0, rounds, at_once)]
     return np.concatenate([draw_counts(len(rows), size, rng) @ rows for size in sizes])
+
+
+# Quantiles of the normal distribution and of Student's t
 
 
 NEARLY_NORMAL = 1000.0

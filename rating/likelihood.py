@@ -1,19 +1,12 @@
-"""Likelihoods of votes, and Newton's method that maximises them.
+"""Likelihoods of votes under Bradley-Terry and three models of ties, and Newton's method.
 
-From the local coordinates of single votes to all parameters, order effect and features too.
-
-Votes and a likelihood as one objective in all parameters, and the deviance of its optimum.
-
-Of plain Bradley-Terry, a table of scores is enough.
-
-Likelihoods of one vote: four ways to account for ties.
-
-Each gives, for many votes at once, minus the log of the probability of the outcome
-and its first two derivatives in *local coordinates*: the gap
-``g = theta_a - theta_b + (order effect and features)``, the tie parameter on
-the scale it is optimised in, and the level ``m = (theta_a + theta_b) / 2``.
-
-Newton's method on a smooth objective.
+A `Likelihood` gives, for many votes at once, minus the log of the probability of the outcome and
+its first two derivatives in *local coordinates*: the gap
+``g = theta_a - theta_b + (order effect and features)``, the tie parameter on the scale it is
+optimised in, and the level ``m = (theta_a + theta_b) / 2``. `_Design` carries them to all
+parameters, and `objective` puts votes and a likelihood into the form that `minimise` evaluates
+fastest. For plain Bradley-Terry a table of scores is enough (`ScoreTable`, `solve`). `deviance`
+compares the optimum with the saturated model.
 """
 
 import math
@@ -24,7 +17,6 @@ from functools import cache, cached_property, wraps
 from typing import ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
-import scipy
 from threadpoolctl import ThreadpoolController
 
 from rating.comparisons import Comparisons
@@ -66,6 +58,9 @@ SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])
 _WON_A = np.array([1.0, 0.0, 0.0, 0.0])
 _WON_B = np.array([0.0, 1.0, 0.0, 0.0])
 _TIED = np.array([0.0, 0.0, 1.0, 1.0])
+
+
+# Likelihoods of one vote
 
 
 class _Local(NamedTuple):
@@ -335,6 +330,9 @@ def _outside(n: int, n_coordinates: int) -> _Local:
     return _Local(np.full(n, np.inf), (nowhere,) * n_coordinates, curve)
 
 
+# Newton's method
+
+
 MAX_STEPS = 100
 _MAX_HALVINGS = 60
 
@@ -399,6 +397,8 @@ class Logistic:
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return the loss in nats, its gradient and its Hessian."""
+        import scipy
+
         logit = self.design @ x
         probability = scipy.special.expit(logit)
         loss = self.weight @ (np.logaddexp(0, logit) - self.share * logit)
@@ -499,6 +499,9 @@ def _descend(
             return x - step, there
         step = step / 2
     return x, at
+
+
+# From local coordinates to parameters
 
 
 BLOCK_ROWS = 1 << 17
@@ -816,6 +819,9 @@ def _schur(matrix: Floats, k: int, c: int) -> Floats:
     return np.asarray(matrix[k : k + c, k : k + c] - cross.T @ explained)
 
 
+# Bradley-Terry from a table of scores
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
     """The objective of plain Bradley-Terry.
@@ -892,6 +898,9 @@ def win_probability(theta: Floats) -> Floats:
 def hessian(theta: Floats, wins: Floats, *, ridge: float = 0.0) -> Floats:
     """Return the Hessian of `ScoreTable`: without a ridge, its rows sum to zero."""
     return ScoreTable(wins, ridge).evaluate(theta).hessian
+
+
+# Likelihoods of cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -1057,6 +1066,9 @@ class ScoredCells:
         return self.design.hessian(
             {(c, d): self.weight_sq * self.slope[c] * self.slope[d] for c, d in self.curve}
         )
+
+
+# Deviance
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""Boards of one's own mix of categories: ratings, preferences, and ranks under other mixes.
+"""Boards by category and on a prompt mix, from partially pooled strengths.
 
-A board for each category, all of them pooled.
+`rate_pooled` rates every model in every category (`rating.pooling` has the likelihood); `rate_mix`
+reweights the categories to a mix of one's own, with preferences, and with the ranks that models
+reach under other mixes (`envelope`).
 """
 
 import hashlib
@@ -22,7 +24,7 @@ from rating.errors import DataError
 from rating.fitting import fit
 from rating.identification import check_strengths, decided_groups
 from rating.leave_out import quantile
-from rating.options import Clusters, RateOptions
+from rating.options import KAPPAS, Clusters, RateOptions
 from rating.pooling import (
     Categorised,
     Pooled,
@@ -37,6 +39,9 @@ from rating.ranks import EQUAL_NATS, MIN_EFFECTIVE_FOR_RANKS, quasi_standard_err
 from rating.report import DesignEffect, ModelRating, Provenance, Report, VotesUsed
 from rating.sentences import Sentence, counted
 from rating.typing import Bools, Floats
+
+# Pooled boards by category
+
 
 MOST_STRENGTHS = 4000
 """Models times categories up to which their joint covariance is held in memory."""
@@ -414,11 +419,11 @@ def _warnings(pooled: PooledFit, mix: Floats, share: Floats, level: float) -> It
         )
 
 
+# Boards on a prompt mix
+
+
 FEW = 30.0
 """Effective votes behind a mix below which its board is only a hint."""
-
-KAPPAS: tuple[float, ...] = (1.5, 2.0, 8.0)
-"""How many times its share among the votes a category may have in other mixes, by default."""
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 

@@ -20,6 +20,8 @@ BothBad = Literal["tie", "drop", "outcome"]
 MEAN_POINTS = 1000.0
 FEWEST_ROUNDS = 100
 """Rounds of the bootstrap, from which the ends of a 95% interval are not just extremes."""
+KAPPAS: tuple[float, ...] = (1.5, 2.0, 8.0)
+"""How many times its share among the votes a category may have in other mixes, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class RateOptions:
     order_effect : bool
         Estimate an advantage of side A.
     style : tuple of str
-        Adjust for COLUMN, or for COLUMN_a and COLUMN_b; log2:COLUMN per doubling; repeatable.
+        Adjust for COLUMN, or for COLUMN_a and COLUMN_b; log2:COLUMN for log2(a / b); repeatable.
     weights : str or None
         Column of vote weights; sampling: inverse sampling probability of the pair.
     half_life : float or None
@@ -76,8 +78,7 @@ class RateOptions:
         Stratify by this column: one board per value.
     pool : bool
         Partially pool the strata: each is shrunk towards all of them as far as the votes suggest.
-        With three or more strata, a warning names one that deviates more than the fitted standard
-        deviation between strata explains.
+        With three or more strata, a warning names an outlier.
     """
 
     ties: Ties = "half"

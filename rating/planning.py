@@ -1,6 +1,8 @@
-"""How many votes a claim needs, and when one may stop: power and votes to come.
+"""Planning of votes: sample sizes that separate models, and pair sampling.
 
-Which pair to show next: exact probabilities of every pair.
+`plan` and `neighbour_gaps` estimate how many more votes separate neighbours on a board, with a
+power of 0.8. `uniform_pairs`, `weighted_pairs`, `arena_pairs` and `gain_pairs` give the exact
+probability of showing each pair next.
 """
 
 from dataclasses import asdict, dataclass
@@ -21,6 +23,8 @@ from rating.options import RateOptions
 from rating.ranks import EQUAL_NATS, joint_half_widths
 from rating.typing import Floats
 from rating.variants import POINTS_PER_NAT, expected_score
+
+# Sample sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +336,9 @@ def _neighbours(
         more_votes_pair=gap.more_votes_pair,
         head_to_head=direct,
     )
+
+
+# Pair sampling
 
 
 EXPLORATION = 0.1

@@ -1,10 +1,14 @@
-"""Strengths by category, drawn towards those of all categories by normal deviations.
+"""Partial pooling: Bradley-Terry strengths by category, shrunken towards those of all categories.
 
-Bradley-Terry, a tie half a win. On prompt t of category c the log-odds of i over j are::
+A tie is half a win. On prompt t of category c the log-odds of i over j are::
 
     theta[i] - theta[j] + delta[c, i] - delta[c, j] + eps[t, i] - eps[t, j]
 
 with ``delta ~ N(0, tau ** 2)`` and ``eps ~ N(0, tau_prompt ** 2)``; theta is free, of sum zero.
+`Tree` holds the votes, `fit_pooled` fits at given standard deviations, and `fitted_variance`
+estimates these by marginal likelihood (Laplace). `spread` gives the covariance of the strengths,
+`oddness` tests each category against the others, and `on_unseen_prompts` cross-validates.
+
 A prompt belongs to one category, so both levels are eliminated block by block: no matrix has more
 rows than there are models.
 
@@ -14,19 +18,6 @@ References
    2007, chapters 12-14 (partial pooling).
 .. [2] L. Tierney and J. B. Kadane, "Accurate approximations for posterior moments and marginal
    densities", JASA 81(393), 1986, pp. 82-86 (the Laplace approximation).
-
-The scores of voters, or votes, each as without the pull that it has on a pooled fit.
-
-How sure pooled strengths are: omitting voters, with the bias that shrinking leaves.
-
-With H the penalised Hessian, P the penalty and M the meat of leaving one voter out at a time, the
-covariance is ``H^-1 (M + P) H^-1``: P stands for the deviations that other categories and prompts
-would have shown. It is averaged over the standard deviation of categories by marginal likelihood,
-and what the strengths vary with that is added.
-
-How far categories lie apart: their standard deviation by marginal likelihood.
-
-Whether pooled boards predict votes on unseen prompts better than one board, or boards apart.
 """
 
 import math
@@ -43,6 +34,9 @@ from rating.covariance import activity
 from rating.errors import ConvergenceError, DataError
 from rating.leave_out import influence_variance, quantile
 from rating.typing import Floats, Integers, Ints
+
+# Penalised fit
+
 
 MAX_STEPS = 100
 MAX_HALVINGS = 40
@@ -509,6 +503,9 @@ def _penalty(tau: Tau, at: Point) -> float:
     return penalty / 2
 
 
+# Scores of voters and votes, each excluded
+
+
 ENTRIES_AT_ONCE = 1 << 21
 
 MOST_ROWS = 2000
@@ -692,6 +689,9 @@ def _directions(fit: Pooled, rows: Ints) -> Floats:
     return along
 
 
+# Marginal likelihood of the standard deviations
+
+
 SMALLEST, LARGEST = 1e-3, 5.0
 """Standard deviations that differ from none, and from no bound at all, in nats."""
 GRID = 9
@@ -822,6 +822,9 @@ def _highest(value: Callable[[float], float]) -> float:
     return float(np.exp(fine.x))
 
 
+# Covariance of the strengths
+
+
 TAUS = 30
 """Standard deviations that tests of odd categories are averaged over."""
 LEAST_DF, MOST_DF = 1e-3, 1e6
@@ -830,7 +833,9 @@ LEAST_DF, MOST_DF = 1e-3, 1e6
 def spread(variance: Variance, votes: Categorised) -> tuple[Floats, float]:
     """Find the covariance of the strengths of all categories, and its degrees of freedom.
 
-    Voters are omitted one at a time (CR3); where they are not known, votes.
+    Voters are omitted one at a time (CR3); where they are not known, votes. `covariance_at` is
+    averaged over the standard deviation of categories by marginal likelihood, and what the
+    strengths vary with that is added.
 
     Returns
     -------
@@ -884,8 +889,10 @@ def borrowed(fit: Pooled, mix: Floats) -> Floats:
 def covariance_at(fit: Pooled, cast: Cast) -> Floats:
     """Return the covariance at one fit, shape (n_categories * n_models,) * 2.
 
-    Prompts, where they are a level, are eliminated throughout: a row's direction is what they let
-    through of it.
+    ``H^-1 (M + P) H^-1``, with H the penalised Hessian, P the penalty, and M the sum of ``z z'``
+    over voters, each omitted in turn: P stands for the deviations that other categories and
+    prompts would have shown, which is the bias of shrinkage. Prompts, where they are a level, are
+    eliminated throughout: a row's direction is what they let through of it.
     """
     bread, extra = _bread_and_extra(fit, cast)
     return np.asarray(bread + bread @ extra @ bread)
@@ -917,6 +924,9 @@ def _seen(fit: Pooled) -> Floats:
         through = level.inverse / fit.tau.prompt**2
         seen.append(tree.upwards(block, through @ level.information @ through))
     return np.asarray(sum(seen))
+
+
+# Test of single categories
 
 
 def oddness(fit: Pooled, votes: Categorised) -> Floats:
@@ -982,6 +992,9 @@ def oddness(fit: Pooled, votes: Categorised) -> Floats:
         p[row] = scipy.special.fdtrc(first**2 / second, np.maximum(df, LEAST_DF), ratio)
     weight = np.exp(likely - likely.max(axis=0))
     return np.where(tested, np.minimum(1.0, c * (weight * p).sum(axis=0) / weight.sum(axis=0)), 1)
+
+
+# Cross-validation on unseen prompts
 
 
 FOLDS = 5

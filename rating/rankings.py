@@ -231,8 +231,8 @@ class RankedReport:
 
 
 ASSUMED = (
-    "Assumed: who is put first depends on the strengths of those shown, and who comes next as if "
-    "the first had not been there (Plackett-Luce)."
+    "Assumed: each next place depends only on the strengths of the models not yet placed "
+    "(Plackett-Luce)."
 )
 ALONE = (
     "Voters are not known: the intervals take each ranking for another person's, and are too "

@@ -1,6 +1,9 @@
-"""What a board says of all differences at once: ranges of ranks, and quasi-standard errors.
+"""Simultaneous rank intervals, quasi-standard errors, and win rates of a board.
 
-Win rates between all pairs, expected and observed, and against an average opponent.
+`joint_rank_ranges` bounds all ranks by the differences that are claimed together;
+`quasi_standard_errors` finds one variance per model that reproduces those of all differences.
+`win_rates` gives expected and observed scores of all pairs, `field_rates` each model's against the
+average opponent.
 """
 
 from collections.abc import Sequence
@@ -17,6 +20,9 @@ from rating.fitting import Fit
 from rating.leave_out import quantile, quantiles
 from rating.likelihood import SCORE_A
 from rating.typing import Bools, Floats, Ints
+
+# Simultaneous rank intervals
+
 
 MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED
 """Effective clusters behind the votes from which ranks are claimed by changed signs."""
@@ -227,6 +233,9 @@ def _standard_errors(covariance: Floats) -> Floats:
     return np.asarray(np.sqrt(np.where(square > 0, square, np.inf)))
 
 
+# Quasi-standard errors
+
+
 _MAX_STEPS = 200
 
 
@@ -313,6 +322,9 @@ def _misfit(q: Floats, target: Floats, off: Bools) -> float:
     if (total <= 0).any():
         return np.inf
     return float(((np.log(target[off]) - np.log(total)) ** 2).sum())
+
+
+# Win rates
 
 
 @dataclass(frozen=True, slots=True, eq=False)

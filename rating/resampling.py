@@ -1,13 +1,11 @@
 """Bootstrap: strengths refitted to votes drawn again, many rounds at a time."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from rating.comparisons import Comparisons
 from rating.covariance import Cluster, Grouping, compiled_loops, grouping
@@ -55,6 +53,8 @@ class PoissonTable:
     @classmethod
     def of(cls, mean: Floats) -> "PoissonTable":
         """Tabulate the distributions, by the middle of each word's probability."""
+        import scipy
+
         small = np.where(mean < NORMAL_FROM, mean, 0.0)
         n_steps = int(np.max(small + 6 * np.sqrt(small), initial=0)) + 8  # up to 1 - 2^-17
         ratio = small[:, None] / np.arange(n_steps).clip(min=1)
@@ -181,6 +181,8 @@ def _spanning_pairs(first: Ints, second: Ints, games: Floats, n_models: int) -> 
 
     While all of them were played in a round, its models are connected.
     """
+    import scipy
+
     met = scipy.sparse.csr_array((-games, (first, second)), shape=(n_models, n_models))
     tree = scipy.sparse.csgraph.minimum_spanning_tree(met).tocoo()
     number = np.searchsorted(first * n_models + second, tree.row * n_models + tree.col)
@@ -338,6 +340,8 @@ def _plain_rounds(
     if loops is None:
         yield from map(work, sizes, rng.spawn(len(sizes)))
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor() as pool:
         yield from pool.map(work, sizes, rng.spawn(len(sizes)))
 
@@ -402,6 +406,8 @@ class _PairTable:
         self, data: Comparisons, groups: Grouping, loops: ModuleType | None
     ) -> Draw:
         """Return a function that draws whole clusters in n rounds."""
+        import scipy
+
         by_cluster = scipy.sparse.csr_array(
             (data.weight, (self.entries(data), groups.index)), (len(self.mean), groups.size)
         )

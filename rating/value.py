@@ -1,6 +1,7 @@
-"""Quality against price and seconds: which models another beats on both, and what to buy.
+"""Quality versus cost and time: what answers cost by model, and which models are dominated.
 
-Costs and seconds of both answers of battles, with variances by voter and prompt.
+`paired_means` compares costs or seconds within battles, with variances by voter and prompt;
+`value` sets ratings against them and names the models that another beats on both.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,9 @@ from rating.report import Report
 from rating.rows import VoteRows
 from rating.sentences import Sentence
 from rating.typing import Bools, Floats, Ints
+
+# Costs and seconds of answers
+
 
 FEWEST_ANSWERS = 10
 """Compared answers from which a model has a cost."""
@@ -205,6 +209,9 @@ def _least_squares(
     wider = np.sqrt(np.maximum(least, variance) / np.where(variance > 0, variance, 1.0))
     whole = wider[:, None] * (by_voter + more) * wider
     return ratio + np.log(total / (2 * n)), whole, df
+
+
+# Quality versus cost
 
 
 NEAR = 20.0
@@ -398,7 +405,7 @@ ABSENT: Mapping[Measure, Sentence] = {
 def value(votes: Votes, figures: VoteRows, options: RateOptions | None = None) -> Value:
     """Set ratings against costs and seconds, with what is known of both jointly.
 
-    Costs are compared within battles (`rating.value.paired_means`). A model is dominated
+    Costs are compared within battles (`paired_means`). A model is dominated
     by another that the board claims to be better, all claims on pairs together at `SURE`, and
     whose cost is claimed to be lower, by a max-t over all pairs of logarithms of costs at `SURE`.
     Of equal prices none is lower, and being better is enough.

@@ -1,8 +1,9 @@
-"""Variants of one producer, and the Elo scale.
+"""Selection among variants of one producer, and the Elo scale.
 
-Variants of one producer: what choosing the best of them adds, and the producer's own order.
-
-The Elo scale: strengths in nats as points; and online Elo, which depends on the order.
+`selection_inflation` is the expected gain from publishing the best of several variants;
+`project_on_order` imposes the order that their producer declared. `to_points` puts strengths in
+nats on the Elo scale; `online_elo` is Elo's update vote by vote, which depends on the order of
+votes.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ import scipy
 from rating.counting import check_lengths, checked_codes
 from rating.errors import DataError
 from rating.typing import Floats, Ints
+
+# Variants of one producer
+
 
 LEAST_VARIANCE = 1e-6
 """Of any combination of strengths, as a share of the mean variance: what is added if need be."""
@@ -192,6 +196,9 @@ def _checked(covariance: Floats) -> Floats:
     if not np.isfinite(covariance).all():
         raise DataError("covariance must be finite.")
     return covariance
+
+
+# Elo
 
 
 SCALE = 400.0

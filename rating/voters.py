@@ -1,11 +1,9 @@
-"""Voters: tests of single voters, coordinated groups, and different preferences.
+"""Voters: random effects, tests of single voters, and coordinated groups.
 
-Honest or not: bets against each voter's votes that an honest voter would lose.
-
-Coordinated groups: accounts that vote for one model, or against it, wherever it appears.
-
-Voters with random effects of their own: how likely one's votes are, and how far random effects
-spread.
+`log_marginals` gives how likely a voter's votes are under normal random effects, and
+`fit_taste_sd` how far these spread. `check_voters` tests each voter against an honest voter with
+such random effects, by an e-process. `find_rings` looks for accounts that vote for one model, or
+against it, wherever it appears.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +19,9 @@ from rating.likelihood import ORDER_EFFECT, Logistic, minimise
 from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT
+
+# Voter random effects
+
 
 MAX_TASTE = 5.0
 CHUNK_ENTRIES = 1_000_000
@@ -124,7 +125,7 @@ def fit_taste_sd(votes: VoteRows, theta: Floats, order_effect: float = 0.0) -> f
     float
         In nats per model; 0 when voters agree as well as one voter would with
         himself, `MAX_TASTE` at most. Careless voters among them raise it,
-        which makes `rating.voters.check_voters` forgiving.
+        which makes `check_voters` forgiving.
 
     Raises
     ------
@@ -298,6 +299,9 @@ def _ascend(
     return taste + step, _joint(taste + step, batch, gap, taste_sd)
 
 
+# Tests of single voters
+
+
 Alternative = Literal["coin", "always-left", "always-right", "inverted", "fan", "anti-fan"]
 
 SIDE_PROBABILITY = 0.9
@@ -372,7 +376,7 @@ def check_voters(
         E = sum_k w_k prod_i q_k(y_i) / P(y_1, y_2, ...)
 
     The honest voter below sees the models at ``theta`` plus personal random effects
-    of sd ``taste_sd``, integrated out (`rating.voters.log_marginals`), and
+    of sd ``taste_sd``, integrated out (`log_marginals`), and
     leans to the left by ``order_effect`` like everybody. The alternatives
     above, w 0.15 each: coin (1/2), always left (0.9), always right (0.9),
     inverted (random effects around ``-theta``, the same lean); and sharing 0.4 evenly,
@@ -402,7 +406,7 @@ def check_voters(
         Strengths in nats from the population, best without the voter where
         one cast a large share.
     taste_sd : float
-        In nats: `rating.voters.fit_taste_sd`. Zero punishes unusual honest
+        In nats: `fit_taste_sd`. Zero punishes unusual honest
         people.
     order_effect : float, default 0
         Advantage of the left side in the eyes of all voters, in nats. Zero
@@ -584,6 +588,9 @@ def _reason(
     if flagged_at is None:
         return f"The nearest suspicion is {seen}: evidence {odds} to 1, not enough to act on."
     return f"The votes look like {seen}: evidence {odds} to 1, flagged after {flagged_at} votes."
+
+
+# Coordinated groups
 
 
 Direction = Literal["for", "against"]

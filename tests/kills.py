@@ -8,7 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -24,7 +24,7 @@ from arena.store.tables import BattleRow
 from arena.store.verify import verify
 from rating.tables.coding import LoggedVotes
 from tests.faulty_server import Behaviour, faulty_server
-from tests.process import Process
+from tests.process import Process, until
 from tests.serving import Visitor, client_of, write_roster
 
 N_PLAYERS = 6
@@ -72,14 +72,14 @@ class Player:
 
     def play(self, url: str, everybody: threading.Barrier) -> None:
         """Settle what the last kill left, get battles ready, and vote until the next kill."""
-        with Visitor(client_of(url, timeout=10, cookies=self.cookies)) as visitor:
+        with Visitor(client_of(url, timeout=60, cookies=self.cookies)) as visitor:
             self.settle(visitor)
             battles = [visitor.play() for _ in range(BATTLES_EACH)]
             self.cookies = visitor.client.cookies
             for battle_id in battles:
                 self.unanswered[battle_id] = (self.rng.choice(OUTCOMES), str(uuid.uuid4()))
             self.begun.append(visitor.open())
-            everybody.wait(timeout=30)
+            everybody.wait(timeout=120)
             try:
                 self.send(visitor)
                 while True:
@@ -168,7 +168,7 @@ def play_rounds(
             after_each(rounds)
         with arena(folder, database, roster) as (url, _):
             check(store, rounds, whole=True)
-            with Visitor(client_of(url, timeout=10)) as visitor:
+            with Visitor(client_of(url, timeout=60)) as visitor:
                 for player in rounds.players:
                     visitor.client.cookies = player.cookies
                     player.settle(visitor)
@@ -197,7 +197,7 @@ def play_and_kill(
     with ThreadPoolExecutor(len(players)) as pool:
         playing = [pool.submit(player.play, url, everybody) for player in players]
         try:
-            everybody.wait(timeout=30)
+            everybody.wait(timeout=120)
             time.sleep(after_s)
         finally:
             kill()
@@ -206,17 +206,29 @@ def play_and_kill(
 
 
 def check(store: Store, rounds: Rounds, *, whole: bool) -> None:
-    """Count battles that still run; hold the whole log against what was acknowledged."""
-    running = (BattleState.CREATED, BattleState.STREAMING)
+    """Count battles that never end; hold the whole log against what was acknowledged.
+
+    A database notices that a process is dead when its server gets to run, so battles have time
+    to end.
+    """
+    with suppress(AssertionError):
+        until(lambda: not running(store))
+    rounds.tally.hung += running(store)
+    if not whole:
+        return
     with store.reading() as session:
-        hung = session.exec(select(BattleRow.id).where(col(BattleRow.state).in_(running))).all()
-        rounds.tally.hung += len(hung)
-        if not whole:
-            return
         votes = blocks.columns(session, DEFAULT)
         assert verify(session).problem is None
     choices = {battle: choice for p in rounds.players for battle, choice in p.acknowledged.items()}
     rounds.tally.lost, rounds.tally.doubled = lost_and_doubled(votes, choices)
+
+
+def running(store: Store) -> int:
+    states = (BattleState.CREATED, BattleState.STREAMING)
+    with store.reading() as session:
+        return len(
+            session.exec(select(BattleRow.id).where(col(BattleRow.state).in_(states))).all()
+        )
 
 
 def lost_and_doubled(votes: LoggedVotes, acknowledged: Mapping[str, str]) -> tuple[int, int]:

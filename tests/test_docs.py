@@ -16,7 +16,7 @@ from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, COLUMNS, MODELS
 from arena.settings import Settings, read_roster
 from benchmarks import coverage
 from benchmarks.wording import texts
-from judge.budget import KINDS
+from judge.case import KINDS
 from judge.methods import PUBLISHED
 from judge.methods.file import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
 from judge.probe.verdicts import kinds

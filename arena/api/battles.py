@@ -1,16 +1,8 @@
-"""Battles over HTTP: open, read, follow, stop, vote.
+"""The HTTP API of battles: open, read, follow, stop, vote.
 
-A battle as a stream of events, resumable at any of them without an event log.
-
-A battle's events for pages: finished blocks of its answers come as HTML.
-
-``battle {"html", "remarks"}``: all that the page shows beside the latest answers, and what the
-voter remarked.
-``blocks {"side", "blocks": [[index, html], ...], "tail"}``: blocks that are new or have changed,
-by their place in the answer, and the text that follows them; ``delta {"side", "text"}``: more of
-that text. Each connection begins with all there is, as does each attempt, so a page that lost some
-misses nothing.
-``state {"html"}`` ends them, in the place of ``ready`` and ``failed``.
+A battle is followed as a stream of events. `Position`, the id of each event, states how much a
+reader has. So a stream resumes at any event without a log of events. Pages get finished blocks of
+answers as HTML by `HtmlReader`, each rendered once for all who read.
 """
 
 import asyncio
@@ -51,6 +43,8 @@ from arena.parts import Parts
 from judge.render.text import Block, Stream, render
 from rating.tables.files import storable
 
+# Events
+
 _Show = Callable[[Snapshot], Awaitable[str]]
 """Renders what the battle page shows beside the answers."""
 
@@ -84,7 +78,7 @@ class Event(NamedTuple):
     """What happened to a battle, as its readers get it.
 
     ``delta``: more text on one side; ``rest``: both are complete, and the rest of both may be
-    shown at once; ``battle`` and ``blocks``: rendered ones, see `arena.api.battles`;
+    shown at once; ``battle`` and ``blocks``: rendered ones, see `HtmlReader`;
     ``done``: one side has shown its whole answer; ``ready``: both have, and the battle takes a
     vote; ``failed``: one gave none, and it takes none; ``state``: either of these, for pages.
 
@@ -141,6 +135,8 @@ def _closing(snapshot: Snapshot, position: Position) -> list[Event]:
         for number, side in enumerate(failed or sides, 2)
     ]
 
+
+# Events for pages: answers as HTML
 
 LONG = 8_000
 """Characters of an answer from which on it is rendered beside the event loop."""
@@ -207,7 +203,15 @@ class Renderings:
 
 
 class HtmlReader:
-    """What a connection has of a battle, and how its page shows the end of one."""
+    """What a connection has of a battle, and how its page shows the end of one.
+
+    ``battle {"html", "remarks"}`` is all that the page shows beside the latest answers, and what
+    the voter remarked. ``blocks {"side", "blocks": [[index, html], ...], "tail"}`` are blocks
+    that are new or have changed, by their place in the answer, and the text that follows them;
+    ``delta {"side", "text"}`` is more of that text. Each connection begins with all there is, as
+    does each attempt, so a page that lost some misses nothing. ``state {"html"}`` ends them, in
+    the place of ``ready`` and ``failed``.
+    """
 
     def __init__(self, rendering: _Rendering, show: _Show) -> None:
         self._rendering = rendering
@@ -250,6 +254,9 @@ class HtmlReader:
             yield Event("blocks", data, reached)
         elif tail != before:
             yield Event("delta", {"side": side, "text": tail[len(before) :]}, reached)
+
+
+# Bodies
 
 
 class NewBattleBody(BaseModel):
@@ -399,6 +406,8 @@ class BattleBody(Plain):
     remarks: SavedRemarksBody | None
     html: str | None = None
 
+
+# Routes
 
 Html = Annotated[bool, Query(description="Whether what the battle page shows comes as HTML, too")]
 BattleId = Annotated[str, Path(description="As given when the battle was opened")]

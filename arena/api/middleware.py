@@ -1,6 +1,8 @@
-"""What every request passes: its form, what a browser may do with the response, and the log.
+"""What every request passes: errors as answers, security headers, languages and logs.
 
-Errors as answers: one table from what the arena raises to RFC 9457 problem documents.
+`TABLE` is the one place where errors of the arena become statuses, and `_problem` the only one
+where an error is put into a language: errors are answered as RFC 9457 problem documents. The
+classes at the end are the layers of ASGI.
 """
 
 import logging
@@ -22,8 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from arena.catalogue import words_in
-from arena.domain.vote import LANGUAGE_COOKIE, Language, chosen_language
+from arena.catalogue import LANGUAGE_COOKIE, Language, chosen_language, words_in
 from arena.errors import (
     AlreadyVotedError,
     ArenaError,
@@ -47,6 +48,8 @@ from arena.errors import (
 from arena.guard.access import SAFE, UNPRINTABLE, NotLetInError, Trust, take_forwarded
 from arena.guard.limits import cookie_called
 from rating.sentences import Sentence
+
+# Errors
 
 logger = logging.getLogger(__name__)
 
@@ -217,6 +220,8 @@ async def _fault(request: Request, error: Exception) -> JSONResponse:
     logger.error("A fault of ours", exc_info=error)
     return _problem(500, OURS, FAULT, language_of(request.scope))
 
+
+# Layers
 
 POLICY = "; ".join(
     (

@@ -1,9 +1,9 @@
-"""What anybody may read: the leaderboard, and whether the server can take battles and votes.
+"""The HTTP API besides battles: the leaderboard, health checks, and votes from applications.
 
-Votes from applications over HTTP: what their servers send, and what their pages show.
-
-A server is known by its token. A page is known by its origin, which must be registered for the
-source of the pair, and by the key of the pair; no cookie is read or set.
+`public_router` has what anybody may read. `sources_router` takes what servers of applications
+send, each known by its token. `embed_router` serves their pages: a page is known by its origin,
+which must be registered for the source of the pair, and by the key of the pair. It reads and sets
+no cookie.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ from arena.parts import Parts
 from judge.render.text import render
 from rating.sentences import Sentence
 from rating.tables.files import storable
+
+# Leaderboard and health checks
 
 FRESH_S = 1.0
 """How long a check holds: visitors without an account may ask, and each check writes."""
@@ -221,6 +223,8 @@ def public_router(parts: Parts) -> APIRouter:
 
     return router
 
+
+# Votes from applications
 
 BEARER = "bearer "
 ALLOWED = {

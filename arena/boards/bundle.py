@@ -1,6 +1,8 @@
-"""A board as a folder that anybody can check: its files, and how they are written.
+"""A published board: a folder that anybody can verify offline, without this arena.
 
-Verifies a published board: its files, its chain, and that its votes give its numbers.
+`publish` writes the board, its card, its votes and a manifest with their hashes, all or nothing.
+`check_bundle` verifies such a folder: its files, the chain of its votes, and that these votes give
+its numbers. Nothing is published that does not pass this check.
 """
 
 import json
@@ -31,7 +33,7 @@ from arena.domain.model import Kind, Release
 from arena.domain.study import CallLimits, EvaluationCard, ModelCall, Statements, VoteFacts
 from arena.domain.vote import Policy
 from arena.errors import BrokenRecordError
-from arena.store import kept_boards, log, studies
+from arena.store import kept_boards, log
 from arena.store.kept_boards import State
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -40,6 +42,8 @@ from rating.errors import DataError, RatingError
 from rating.tables.coding import LOGGED_SIDES, LoggedVotes, coded_list, microseconds
 from rating.tables.files import parsed
 from rating.tables.formats import as_csv, as_json
+
+# Files and publication
 
 FORMAT: Literal["arena-bundle-1"] = "arena-bundle-1"
 MANIFEST = "manifest.json"
@@ -246,7 +250,7 @@ def publish(
     vote_within : timedelta
         How long a battle takes a vote after its models were last asked.
     check : callable
-        Gives what is wrong with a bundle: see `arena.boards.bundle`. One with which
+        Gives what is wrong with a bundle: see `check_bundle`. One with which
         something is wrong is not published.
     votes_to : Path, optional
         New file for the votes, of which the folder then has the hash alone.
@@ -283,7 +287,7 @@ def publish(
                 enough=enough,
             )
             models = [row.model for row in board.rows]
-            logged = studies.read(session, policy, models, asked_since)
+            logged = log.card_facts(session, policy, models, asked_since)
             calls = calls_of(logged.asked, board)
             card = card_of(board, logged, calls, policy, statements, limits)
             _require_whole(card, board)
@@ -421,6 +425,8 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+# Verification
+
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 COLUMN_OF = {role: role for role in (*LOGGED_SIDES, "winner", "left_out")}
@@ -471,7 +477,7 @@ class Checked:
 
 
 def check_bundle(folder: Path, page: Page, noted: str = "") -> Checked:
-    """Check a folder that `arena.boards.bundle.publish` wrote, as far as it can be read.
+    """Check a folder that `publish` wrote, as far as it can be read.
 
     Parameters
     ----------
@@ -764,7 +770,7 @@ def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Chec
     }
     right = card_of(
         board,
-        studies.Logged(facts, {}, end.head, end.links),
+        log.CardFacts(facts, {}, end.head, end.links),
         calls | {call.id: call for call in card.calls.models},
         POLICY[board.policy],
         card.statements,

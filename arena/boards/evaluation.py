@@ -1,10 +1,8 @@
-"""What a board rests on: its evaluation card, its evidence, and a study by people.
+"""What a board rests on: the evaluation card, the fit of its ratings, and studies by people.
 
-The card of how this arena evaluates, filled from its log, its board and its settings.
-
-What a board rests on: how pairs fared, how the ratings fit, what would change a rank.
-
-A study by people: how it stands, from its ratings, and these as a file.
+`Evaluation` keeps the card, filled from the log, the board and the settings. `pair_cells`,
+`fit_check` and `holds` describe how pairs fared, how the ratings fit and what would change a rank.
+`read_status` and `export` give the progress of a study by people, and its ratings.
 """
 
 import json
@@ -45,9 +43,9 @@ from arena.domain.study import (
     empty_sections,
 )
 from arena.domain.vote import Choice, Policy, attributes
-from arena.store import studies
+from arena.store import log, studies
+from arena.store.log import CardFacts, LastCall
 from arena.store.store import Store
-from arena.store.studies import Asked, Logged
 from judge.studies.biases import SideCounts, SideWarning, warn_of_sides
 from judge.studies.plan import Enough, enough
 from judge.studies.raters import NO_PAIR, NOTHING, PeoplesAgreement, agreement_of, rows_of
@@ -69,6 +67,8 @@ from rating.tables.coding import LOGGED_SIDES
 from rating.tables.duckdb_engine import write_rows
 from rating.typing import Bools, Ints
 from rating.variants import POINTS_PER_NAT
+
+# Evaluation cards
 
 HARMLESS = frozenset(
     {
@@ -151,7 +151,7 @@ class Evaluation:
     def _anew(self, board: Board) -> EvaluationCard:
         models = [row.model for row in board.rows]
         asked_since = self._now() - self._vote_within
-        logged = self._store.read(studies.read, self._policy, models, asked_since)
+        logged = self._store.read(log.card_facts, self._policy, models, asked_since)
         calls = calls_of(logged.asked, board)
         card = card_of(board, logged, calls, self._policy, self._statements, self._limits)
         self._card, self._version = card, board.version
@@ -160,7 +160,7 @@ class Evaluation:
 
 def card_of(
     board: Board,
-    logged: Logged,
+    logged: CardFacts,
     calls: Mapping[str, ModelCall],
     policy: Policy,
     statements: Statements,
@@ -216,7 +216,7 @@ def card_of(
     )
 
 
-def calls_of(asked: Mapping[str, Asked], board: Board) -> dict[str, ModelCall]:
+def calls_of(asked: Mapping[str, LastCall], board: Board) -> dict[str, ModelCall]:
     """Describe how the rated models are asked, without what is nobody else's business."""
     return {
         row.model: ModelCall(
@@ -226,7 +226,7 @@ def calls_of(asked: Mapping[str, Asked], board: Board) -> dict[str, ModelCall]:
     }
 
 
-def _call(asked: Asked | None) -> dict[str, Any]:
+def _call(asked: LastCall | None) -> dict[str, Any]:
     if asked is None:
         return {}
     has_none = NO_SYSTEM_PROMPT.startswith(asked.system_prompt)
@@ -263,6 +263,10 @@ def code_hash() -> str:
 
 CODE = {".py", ".toml", ".tsv", ".sql"}
 """Ends of the files that decide a figure: modules, rules and tables."""
+
+
+# Evidence of a board
+
 FEWEST_JUDGED = 5
 """Votes of a pair from which its share is compared with the ratings."""
 FAR = 2.0
@@ -438,6 +442,8 @@ def _fewest(
     flips = fewest_to_flip(fitted.fit, data, unit=unit, pairs=pairs, at_most=MOST_TAKEN)
     return {(flip.above, flip.below): Fewest(k=flip.k, tried=flip.tried, of=of) for flip in flips}
 
+
+# Studies by people
 
 COLUMNS = typed(
     *("study", "item", "kind", "rater", "prompt_id", *LOGGED_SIDES, "sides", "choice", "ranking"),

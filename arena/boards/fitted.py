@@ -1,10 +1,9 @@
-"""The votes of the log as fits, now and at past dates: the numbers of `arena rate` for them.
+"""The votes of the log as fits: the numbers of `arena rate`, on which boards and studies rest.
 
-What a board says of the models as models: who left, variants, whose models are voted on.
-
-Work in the background: how a race stands and what ratings cost, shown as it last was.
-
-The votes of an arena's log, for what rates and studies votes of any source.
+`fit_log` fits the votes that count, and `History` the same at past dates. After these come what a
+board says of models as models: retired ones, variants and shares of organisations. `votes_of`
+reads the log of any database; `RaceWatch` and `Valuation` work in the background, so that nobody
+who asks waits for them.
 """
 
 import asyncio
@@ -69,6 +68,8 @@ from rating.variants import POINTS_PER_NAT
 if TYPE_CHECKING:
     from judge.labels.safety import SafetyTable
 
+
+# Fits
 
 OPTIONS = RateOptions()
 """The defaults of `arena rate`. The seed is among them: the same votes give the same board."""
@@ -268,6 +269,8 @@ def _ratings(fitted: Fitted) -> tuple[PastRating, ...]:
     ]
     return tuple(sorted(ratings, key=lambda past: (-past.rating, past.model)))
 
+
+# Models on a board
 
 MOST_AGAINST_RETIRED = 0.5
 """Share of a model's votes against retired models beyond which the board says so."""
@@ -479,6 +482,8 @@ def gini_of(shares: Sequence[OrganisationShare]) -> float | None:
     return gini(np.array([share.votes for share in shares], dtype=np.float64))
 
 
+# Votes of a database
+
 T = TypeVar("T")
 
 PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, "turns", REFUSAL)
@@ -573,6 +578,8 @@ def _in_columns(
     rows = [figures.get(battle, nothing) for battle in battles]
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
+
+# Races and quality versus cost, in the background
 
 logger = logging.getLogger(__name__)
 

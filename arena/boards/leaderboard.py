@@ -1,8 +1,9 @@
-"""The board of a policy: made of the log in the background, rated, and put into words.
+"""Leaderboards: the board of a policy, made from the log in the background.
 
-New models that a judge rates: as `arena cold-start` wrote them, and put on a board, unranked.
-
-A file of an export that a page asks for, made in a process of its own: no battle waits.
+`make_board` rates the votes and puts the result into words; `Leaderboard` keeps it up to date, for
+all processes. New models that only a judge rates, as `arena cold-start` wrote them, are shown on a
+board without a rank. `make_file` writes an export in a process of its own, so that no battle waits
+for it.
 """
 
 import asyncio
@@ -74,6 +75,8 @@ from rating.tables.coding import LoggedVotes
 from rating.tables.counts import count_votes
 from rating.tables.duckdb_engine import write_rows
 from rating.tables.files import parsed, read_text
+
+# New models that a judge rates
 
 EQUAL_POINTS = 1e-6
 """Ratings this close share a place."""
@@ -241,6 +244,8 @@ def _ranked_among_themselves(
         for i, row in enumerate(stay)
     )
 
+
+# Boards
 
 METHOD_BY_VOTER = Sentence(
     "Bradley-Terry, ties half; 95% intervals clustered by voter (CR3 jackknife)"
@@ -832,6 +837,8 @@ def export_ratings(
         method=f"{board.method}; hash of the votes {board.data_hash}",
     )
 
+
+# Exports of the admin area
 
 ANOTHER = Sentence("Another export is being made: wait until it is there.")
 EMPTY_DAYS = Sentence("Nothing lies between these days: the first has to come before the other.")

@@ -1,8 +1,8 @@
-"""`arena bench`.
+"""`arena bench`: run a benchmark of models, judged by another model or by rules.
 
-What a bench goes by: options as they are typed, or the keys of its file.
-
-What a bench does with endpoints and the database: asks models, then the judge.
+`bench` reads its options from the command line or a file (`_BenchOptions`), `_prepared` reads all
+that it needs before anything is paid for, and `_Desk` asks models and then the judge, within the
+budget, and keeps what they answer in the database.
 """
 
 import asyncio
@@ -62,6 +62,9 @@ if TYPE_CHECKING:
     from judge.tables.items import Item, Turns
     from judge.tables.verdicts import Benched
     from judge.verdict import Run
+
+
+# Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +217,8 @@ def _value(path: Path, name: str, value: Any) -> Any:
     file = path.parent / result
     return str(file) if name == "items" else file
 
+
+# Answers and verdicts
 
 MAX_TOKENS = 4096
 """Most tokens of an answer, where neither the roster nor the command states how many."""
@@ -505,6 +510,9 @@ def _judged_by(name: str, judge: str | None, roster: Path | None) -> Model | Non
     return None
 
 
+# Command
+
+
 def bench(
     method: str,
     /,
@@ -783,7 +791,7 @@ def _caption(report: Mapping[str, Any]) -> str:
     cost = "" if report["cost"] is None else f" ${report['cost']:.4g} in all."
     return (
         f"{report['method']}{against}{judge}: {report['items']:,} items. {report['n_asked']:,} "
-        f"new replies, {report['n_recalled']:,} known before.{cost} Written to {report['out']}."
+        f"new replies, {report['n_recalled']:,} reused.{cost} Written to {report['out']}."
     )
 
 

@@ -1,11 +1,4 @@
-"""Commands that decide between models: compare, gate and race.
-
-`arena compare`.
-
-`arena gate`.
-
-`arena race`.
-"""
+"""Commands that decide between models: `arena compare`, `arena gate` and `arena race`."""
 
 import sys
 from collections.abc import Mapping
@@ -45,6 +38,10 @@ if TYPE_CHECKING:
 
 EXITS: Mapping[bool | None, int] = {True: 0, False: 1, None: 3}
 STYLES: Mapping[bool | None, str] = {True: "bold green", False: "bold red", None: "bold yellow"}
+
+
+# arena compare
+
 AS_PAIRS = CompareOptions()
 
 
@@ -110,6 +107,9 @@ def compare(
     sys.exit(EXITS[result.passes])
 
 
+# arena gate
+
+
 def gate(
     votes: str,
     verdicts: str | None = None,
@@ -123,7 +123,7 @@ def gate(
     form: Annotated[Literal["table", "json", "md", "junit"], Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
 ) -> None:
-    """Decide whether a candidate is better than an incumbent, not worse, or worse (release gate).
+    """Test whether a candidate is better than an incumbent, non-inferior or worse (release gate).
 
     The probability of any wrong result, over all looks (--looks), is at most 1 minus the level
     (asymptotic); --looks 1 has the most power. No state is kept. Exit codes: 0 requirement
@@ -139,8 +139,8 @@ def gate(
     judge
         Judge to use, if the file has several.
     certificate
-        Validation certificate of `arena study judge`: where votes are below the minimums, the
-        judge decides alone, and the result says so.
+        Validation certificate of `arena study judge`: if there are too few votes, the judge
+        decides alone, and the result says so.
     form
         Output format: text, JSON, Markdown for a pull request, or JUnit XML for CI.
     out
@@ -209,6 +209,8 @@ def _verdicts(
     return Verdicts(source=given, judge=judge, licence=known)
 
 
+# arena race
+
 SHOWN = 8
 """Looks in the table on a terminal; JSON holds all."""
 
@@ -253,21 +255,21 @@ def race(
         Vote files, folders or patterns (.parquet, .csv, .jsonl), or a database URL such as
         sqlite:///arena.db.
     between
-        The two models; or each by itself, repeated.
+        The two models, separated by a comma; or repeat the option for each.
     until
         Stop when they are separated, or use all votes up to the budget.
     budget
         Maximum number of votes.
     verdicts
-        Verdicts of a judge, including battles without votes, that increase precision as in `arena
-        gate`: a file, folder or pattern. Votes are used in file order.
+        Verdicts of a judge on battles with and without votes, to increase precision as in `arena
+        gate`: a file, folder or pattern. Votes are then used in file order.
     judge
         Judge to use, if the file has several.
     looks
         Number of interim looks, at equal parts of the planned votes. any: unlimited. Fewer looks
         have more power.
     planned
-        Planned number of votes on either model, fixed before the first look; with a number of
+        Planned votes on battles with either model, fixed before the first look; with a number of
         looks, later votes are not used. Default: 2,000; for one look, all votes.
     columns
         Read a role from this column, such as voter=user; repeatable.

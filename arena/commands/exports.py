@@ -66,7 +66,7 @@ def battles(
     """Export battles with prompts, answers, measurements and votes.
 
     One row per battle whose vote counts under the policy. In texts, email addresses, phone
-    numbers, API keys and IP addresses are replaced by placeholders and counted.
+    numbers, API keys and IP addresses are replaced by placeholders; their number is reported.
 
     Parameters
     ----------
@@ -144,9 +144,8 @@ def votes(
 ) -> None:
     """Export the votes that count under a policy, one row per vote, without texts.
 
-    Excluded votes, including those outside --since and --until, are in the column excluded_vote,
-    with everything that their hashes cover, so that `arena verify` can check why they are
-    excluded.
+    The values of an excluded vote, also of one outside --since and --until, are JSON in the column
+    excluded_vote of its row: no reader counts it, and `arena verify` can check its exclusion.
     Exit code 3: the vote log cannot be verified; the file is written.
 
     Parameters

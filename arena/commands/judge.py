@@ -1,14 +1,7 @@
-"""Commands around the verdicts of a judge: score, methods, drift and probe.
+"""Commands on judges: `arena judge score`, `methods`, `drift` and `probe`.
 
-`arena judge score`.
-
-A second judge at work, and what is to be said of it.
-
-`arena judge methods`.
-
-`arena judge drift`.
-
-`arena judge probe`.
+`with_second`, which lets a second judge take over what the first gave no verdict on, is for the
+commands that ask judges.
 """
 
 import sys
@@ -61,6 +54,8 @@ if TYPE_CHECKING:
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
 
+
+# arena judge score
 
 HEADINGS = {
     "model": "Model",
@@ -123,7 +118,7 @@ def score(
 ) -> None:
     """Score recorded annotations with a published method, without calling a model.
 
-    Rows without a verdict are excluded and counted, never read as a tie or a zero.
+    Rows without a verdict are excluded and reported, never read as a tie or a zero.
     Exit code 2: invalid options or annotations.
 
     Parameters
@@ -201,6 +196,9 @@ def _cell(name: str, row: Mapping[str, Any]) -> str:
     return f"{value:.2f} ± {error:.2f}" if error > NO_WIDTH else f"{value:.2f} (± not estimated)"
 
 
+# A second judge
+
+
 def with_second(
     first: "Run",
     second: Seat,
@@ -231,6 +229,9 @@ def on_fallback(report: Mapping[str, Any]) -> list[str]:
     """Say whose the verdicts are, where a second judge was asked."""
     sentence = report.get("fallback", {}).get("sentence")
     return [sentence] if sentence else []
+
+
+# arena judge methods
 
 
 def methods(
@@ -292,6 +293,8 @@ def _in_words(method: FileMethod) -> Iterator[str]:
     yield f"  After {method.description.source}."
     yield from (f"  - {text}" for text in method.changes)
 
+
+# arena judge drift
 
 EXITS = {"valid": 0, "revoked": 1, "cannot_say": 3}
 
@@ -393,6 +396,9 @@ def _drift_show(result: "Watched", out: Path | None) -> None:
         say(f"The cases are in {out}.")
 
 
+# arena judge probe
+
+
 def probe(
     *,
     options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
@@ -411,7 +417,8 @@ def probe(
 ) -> None:
     """Test a judge's robustness, sensitivity and agreement with people.
 
-    Prompt injections and known biases must not gain more than a control of the same length.
+    Prompt injections and known biases must not make an answer win more often than a control text
+    of the same length does.
     Harmless changes must keep the verdict; changes of meaning, and removed or inserted parts, must
     change it; verdicts must agree with votes. Each pair is judged in both orders, and replies are
     stored as for a run. Exit code 1: stopped with probes pending.
@@ -420,16 +427,16 @@ def probe(
     ----------
     intervention
         Group (injections, biases, people, harmless, meaning, missing) or single intervention;
-        repeatable. Default: injections. `all` is another name for biases.
+        repeatable. Default: injections. `all` means the group biases.
     cases
         Prompts and answers, as for `arena judge run`; embedded cases by default. A column `label`
         or `winner` names the better answer.
     votes
-        For people: vote file, matched by battle_id, else item_id. Default: the column winner of
-        the cases.
+        Vote file for the group people, matched by battle_id, else item_id. Default: the column
+        winner of the cases.
     sample
-        Maximum number of pairs. Default: 100 for people, harmless, meaning and missing; all pairs
-        for the others.
+        Maximum number of pairs. Default: 100 for the groups people, harmless, meaning and missing;
+        all pairs for the others.
     rubric
         File with the meaning of the scores, for the method rubric.
     scale
@@ -529,5 +536,5 @@ def _judge_probe_show(result: Mapping[str, Any], probes: str) -> None:
             table(lines[0], lines[1:], right),
             *([plain(card.verdict)] if card.verdict else []),
         ]
-    asked = f"{result['n_asked']:,} new replies, {result['n_recalled']:,} known before"
+    asked = f"{result['n_asked']:,} new replies, {result['n_recalled']:,} reused"
     show(*parts, plain(f"{asked}: {probes}"), *warnings(result["warnings"]))

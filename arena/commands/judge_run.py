@@ -1,6 +1,7 @@
-"""`arena judge run` and `arena judge work`.
+"""`arena judge run` and `arena judge work`: verdicts of a judge, one at a time or in batches.
 
-`arena judge run --batch`: files of requests for a batch endpoint, and what came back.
+With ``--batch`` nothing is asked: files of requests for a batch endpoint are written, or the
+results that came back are read.
 """
 
 import asyncio
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from judge.case import Reply
     from judge.verdict import Run
 
+
+# Batches
 
 Place = tuple[Path, int, bool]
 """Where a line stands: the file and the offset, and whether the request was answered there."""
@@ -338,7 +341,7 @@ def _show_read(read: _Read, folder: Path, form: str) -> None:
         write_json({"folder": str(folder), **read.to_dict()})
     else:
         cost = "" if read.cost_usd is None else f" for ${read.cost_usd:.4g}"
-        say(f"{folder}: {read.new:,} new replies{cost}, {read.known:,} known before.")
+        say(f"{folder}: {read.new:,} new replies{cost}, {read.known:,} reused.")
         failed = [f"{n:,} {failure}" for failure, n in sorted(read.failed.items())]
         if failed:
             say(f"! Failed: {', '.join(failed)}.")
@@ -360,6 +363,8 @@ def _show_read(read: _Read, folder: Path, form: str) -> None:
     if read.due:
         sys.exit(1)
 
+
+# Runs
 
 Report = Mapping[str, Any]
 MaxUnparsed = Annotated[float, Parameter(metavar="SHARE", validator=Number(gte=0, lte=1))]
@@ -395,7 +400,7 @@ def run(
         For wildbench_reward and similar methods: a slight win by an answer that is longer by more
         than this many characters is a tie. Default: that of the method (500); negative: never.
     fallback
-        Method for a second run if no reply has log-probabilities: for alpaca_eval, `sampled`
+        Method to use instead if no reply has log-probabilities; for alpaca_eval: `sampled`
         (alpaca_eval_sampled).
     fallback_judge
         Model in the roster that replaces a judge when its endpoint fails or it refuses a case.
@@ -405,8 +410,8 @@ def run(
         read the results from this folder; then run the command without --batch. Used instead of
         --out.
     certificate
-        Validation certificate of `arena study judge`: lists the pairs that it does not cover;
-        if it covers none, nothing is run.
+        Validation certificate of `arena study judge`: warns of pairs that it does not cover; if it
+        covers none, nothing is run.
     max_unparsed
         Maximum share of replies that cannot be parsed. Above it, the first such reply is shown and
         the exit code is 1; the file is written.
@@ -602,7 +607,7 @@ def _show_jury(report: Report, out: Path, form: str, max_unparsed: float) -> Non
         spent = "" if report["spent_usd"] is None else f" for ${report['spent_usd']:.4g}"
         say(
             f"{out}: {len(reports)} judges. {report['n_asked']:,} new replies{spent}, "
-            f"{report['n_recalled']:,} known before."
+            f"{report['n_recalled']:,} reused."
         )
         for name, one in reports.items():
             if failed := sum(one["failed"].values()):
@@ -823,12 +828,16 @@ def _share(name: str, result: Report) -> str:
     return f"{name.replace('_', ' ')} {result['rate']:.0%} ({ends}; n {result['n']}{unread})"
 
 
+_IN_WORDS = {"read": "verdicts read", "settled": "settled without a call"}
+
+
 def _counts(report: Report, out: Path | None) -> str:
-    status = ", ".join(f"{n:,} {name}" for name, n in sorted(report["by_status"].items()))
+    by_status = sorted(report["by_status"].items())
+    status = ", ".join(f"{n:,} {_IN_WORDS.get(name, name)}" for name, n in by_status)
     spent = "" if report["spent_usd"] is None else f" for ${report['spent_usd']:.4g}"
     return (
         f"{out or 'Nothing left'}: {status}. {report['n_asked']:,} new replies{spent}, "
-        f"{report['n_recalled']:,} known before."
+        f"{report['n_recalled']:,} reused."
     )
 
 

@@ -1,13 +1,4 @@
-"""Commands about prompts: label, duplicates, overlap, topics and safety.
-
-`arena label`, `arena probe duplicates` and `arena overlap`: prompts.
-
-A model of the roster as tagger: what `arena label --judge` asks, and what came of it.
-
-`arena topics`: what prompts are about.
-
-`arena safety`.
-"""
+"""Commands on prompts: `arena label`, `probe duplicates`, `overlap`, `topics` and `safety`."""
 
 import asyncio
 from collections import Counter
@@ -70,6 +61,9 @@ if TYPE_CHECKING:
     from rating.typing import Floats
 
     Labels = list[Mapping[str, Label] | None]
+
+
+# arena label
 
 
 def _cases(prompts: Sequence[Sequence[str]]) -> "list[Case]":
@@ -225,7 +219,7 @@ def _by_model(
         spent = "" if spent_usd is None else f" for ${spent_usd:.4g}"
         without = ", ".join(f"{n:,} {failure}" for failure, n in failed.items())
         say(
-            f"{model.id}: {n_asked:,} new replies{spent}, {n_recalled:,} known before."
+            f"{model.id}: {n_asked:,} new replies{spent}, {n_recalled:,} reused."
             + (f" Without labels: {without}." if without else "")
         )
     if run and run.stopped is not None:
@@ -239,6 +233,9 @@ def _show_shares(source: str, result: Mapping[str, Any], by: str) -> None:
     head = ("Label", "Value", "Prompts", "Share", "Corrected for errors of the tagger")
     grid = terminal.table(head, map(_cells, result["labels"]), right=range(2, 5))
     show(plain(f"{result['prompts']:,} prompts are labelled ({by})."), grid)
+
+
+# arena probe duplicates and arena overlap
 
 
 def duplicates(
@@ -501,6 +498,8 @@ def _ends(one: Mapping[str, Any], name: str, form: str) -> str:
     return with_interval(one[name], one["lower"], one["upper"], form)
 
 
+# arena topics
+
 SHOWN = 100
 """Characters of a prompt in a table."""
 
@@ -660,6 +659,9 @@ def _embedded(
     vectors = np.array([known[text] for text in texts], dtype=np.float32)
     with working("Learning") as advance:
         return open_release(texts, advance, vectors=vectors)
+
+
+# arena safety
 
 
 def safety(

@@ -1,7 +1,4 @@
-"""`arena people list`, `invite`, `change`, and `arena erase`: users, and what is deleted of them.
-
-`arena sources add`, `list`, `change`, `revoke`: applications that send votes of their own.
-"""
+"""Commands on users and applications: `arena people`, `arena erase` and `arena sources`."""
 
 import sys
 from collections.abc import Sequence
@@ -20,6 +17,8 @@ from arena.terminal import say, show, table, write_json
 if TYPE_CHECKING:
     from arena.store.store import Store
 
+
+# Users
 
 T = TypeVar("T", Person, Person | Pending)
 
@@ -208,7 +207,7 @@ def erase(
     yes: bool = False,
     database: Database = None,
 ) -> None:
-    """Erase everything a voter wrote, the models' answers to it, and their name.
+    """Erase a voter's texts and name, and the models' answers to these texts.
 
     Removes it from all tables and files of the database, including requests to judges. This cannot
     be undone. Votes are kept (see --votes), and the vote log still verifies: it keeps a salted
@@ -329,6 +328,8 @@ def _back(store: "Store", who: str, uses: int) -> Invitation:
         raise SettingsError(msg)
     return Invitation(person.role, person.name, uses, person.id)
 
+
+# Applications that send votes
 
 _SHARE = Parameter(validator=validators.Number(gte=0, lte=1))
 _PER_HOUR = Parameter(validator=validators.Number(gte=1, lte=100_000))

@@ -1,14 +1,8 @@
-"""Commands that audit: probe, exclude, readmit, attack and gold.
+"""Commands that audit an arena: `arena probe`, `exclude`, `readmit`, `attack` and `gold`.
 
-`arena probe`: is a measure of similarity, a judge or a board any good, and the arena blind.
-
-`arena probe memory`: has a model learnt a benchmark by heart.
-
-`arena exclude`, `readmit`, `attack`, `probe names`, `probe words`: what should not count.
-
-`arena gold`: votes on pairs of which one answer is known to be right, or breaks a rule.
-
-Numbers that a model of the roster gives for texts, asked for once, kept in the database.
+Each probe tests a measure that others rest on: similarity of texts, a judge, a board, or that
+battles are blind. `embedded_by` asks a model of the roster for embeddings; the database keeps
+them.
 """
 
 import asyncio
@@ -58,6 +52,7 @@ from arena.terminal import (
 )
 from rating import __version__
 from rating.errors import DataError
+from rating.sentences import counted
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
@@ -131,6 +126,8 @@ async def _asked(
                 progress=advance,
             )
 
+
+# arena probe
 
 ENDINGS = {".json": "json", ".html": "html"}
 
@@ -474,6 +471,9 @@ def _show(result: Mapping[str, Any]) -> None:
     show(about, table(head, rows), *warnings(warnings_of(page)), *undecided)
 
 
+# arena probe memory
+
+
 def memory(
     benchmark: str | None = None,
     /,
@@ -561,6 +561,9 @@ def _memory_show(results: Mapping[str, Mapping[str, Any]]) -> None:
     show(plain(about), terminal.table(head, rows, right=(1, 2)))
 
 
+# Votes that should not count
+
+
 def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
     """Exclude the votes of a voter, or one vote, from the leaderboard.
 
@@ -587,7 +590,8 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
         now = datetime.now(UTC)
         votes, fresh = integrity.decide(store, "exclude", [target], reason, TERMINAL, now)
     already = f"; {votes - fresh:,} were excluded before" if votes > fresh else ""
-    say(f"{target}: {fresh:,} votes are excluded from {DEFAULT.name}{already}.")
+    words = counted("%(n)s vote is", "%(n)s votes are", fresh)
+    say(f"{target}: {words} excluded from {DEFAULT.name}{already}.")
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
@@ -614,7 +618,8 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     with arena_store(database) as store:
         now = datetime.now(UTC)
         _, fresh = integrity.decide(store, "readmit", [target], reason, TERMINAL, now)
-    say(f"{target}: {fresh:,} votes count again in {DEFAULT.name}.")
+    words = counted("%(n)s vote counts", "%(n)s votes count", fresh)
+    say(f"{target}: {words} again in {DEFAULT.name}.")
 
 
 def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:
@@ -655,7 +660,8 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
     if result["applied"] and result["applied"]["held"]:
         say("The rule is suspended: it would exclude more than a fifth of the votes.")
     elif result["applied"]:
-        say(f"{result['applied']['votes']:,} votes are excluded now.")
+        words = counted("%(n)s vote is", "%(n)s votes are", result["applied"]["votes"])
+        say(f"{words} excluded now.")
 
 
 def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:
@@ -815,6 +821,8 @@ def _on_hold(held: Mapping[str, Any]) -> str:
     )
 
 
+# arena gold
+
 SHOWN = 20
 
 
@@ -875,11 +883,11 @@ def _votes(source: str, renamed: Renamed, tasks: "Mapping[str, Task] | None" = N
     if renamed != AS_IT_IS:
         msg = f"The votes of the database {source!r} are read whole: omit the other options."
         raise DataError(msg)
-    from arena.store import studies as log
+    from arena.store import log
     from arena.store.engine import reading_existing
 
     with reading_existing(source) as session:
-        return log.votes(session) if tasks is None else log.instructed_votes(session, tasks)
+        return log.gold_votes(session) if tasks is None else log.instructed_votes(session, tasks)
 
 
 def _notice(

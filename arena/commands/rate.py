@@ -1,17 +1,4 @@
-"""Commands that rate votes: rate, plan, voters, mix, value, factors, rank and reasons.
-
-`arena rate`, `arena plan` and `arena voters`.
-
-`arena mix`.
-
-`arena value`.
-
-`arena factors`.
-
-`arena rank`.
-
-`arena reasons`.
-"""
+"""Commands on ratings: `arena rate`, `plan`, `voters`, `mix`, `value`, `factors` and others."""
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +43,7 @@ from arena.terminal import (
     write_json,
 )
 from rating.errors import DataError
-from rating.options import RateOptions
+from rating.options import KAPPAS, RateOptions
 from rating.tables import formats
 
 if TYPE_CHECKING:
@@ -70,6 +57,8 @@ if TYPE_CHECKING:
     from rating.tables.voter_report import CheckedVoter, VotersReport
     from rating.value import Taken, Value
 
+
+# arena rate, arena plan and arena voters
 
 EVERY_EVAL_EVER = "every-eval-ever"
 RATE_FORMATS = (*formats.BOARD_FORMATS, EVERY_EVAL_EVER)
@@ -361,11 +350,11 @@ def _on_gold(source: Sequence[str]) -> "dict[str, VoterAccuracy]":
     if "://" not in source[0]:
         return {}
     from arena.store.engine import reading_existing
-    from arena.store.studies import votes
+    from arena.store.log import gold_votes
     from judge.studies.gold import accuracies
 
     with reading_existing(source[0]) as session:
-        return {one.voter: one for one in accuracies(votes(session))}
+        return {one.voter: one for one in accuracies(gold_votes(session))}
 
 
 def _show_voters(report: "VotersReport", on_gold: "Mapping[str, VoterAccuracy]") -> None:
@@ -410,6 +399,8 @@ def _suspicion(voter: "CheckedVoter") -> str:
         return "an honest voter"
     return voter.leading if voter.model is None else f"{voter.leading} of {voter.model}"
 
+
+# arena mix
 
 TAKEN = "^(options|both_bad|cluster|half_life|since|until|columns|seed|level|scale|mean|anchor)$"
 """What of a rating's options a mix takes."""
@@ -467,7 +458,7 @@ def mix(
         msg = "Name a file of your own prompts before the votes, or give --mix CATEGORY=SHARE,..."
         raise DataError(msg)
     from judge.labels.files import mix_of  # numpy takes a quarter of a second
-    from rating.mix import KAPPAS, Mix
+    from rating.mix import Mix
     from rating.tables.counts import rate_mix_of
 
     options = replace(options, by=by, pool=True)
@@ -479,6 +470,8 @@ def mix(
         )
     _write_board(board.to_dict(), form, out)
 
+
+# arena value
 
 VALUE_COLUMNS = "^(options|both_bad|cluster|since|until|columns|seed|level|scale|mean|anchor)$"
 """What of a rating's options a value takes."""
@@ -612,6 +605,8 @@ def cell(rate: "Rate | None") -> str:
     return f"{middle:.0%} ({low:.0%}–{high:.0%}) n {one.n:,}{hint}"
 
 
+# arena factors
+
 FACTOR_COLUMNS = (
     "^(options|ties|both_bad|cluster|order_effect|since|until|columns|seed|level|scale|mean)$"
 )
@@ -733,6 +728,9 @@ def in_words(test: "Additivity") -> str:
     )
 
 
+# arena rank
+
+
 def rank(
     source: list[str],
     /,
@@ -777,6 +775,9 @@ def _row(row: "RankedModel") -> tuple[str, ...]:
     ends = interval(row.lower, row.upper, ".0f")
     places = ranks(row.rank_low, row.rank_high)
     return row.model, f"{row.rating:.0f}", ends, places, f"{row.rankings:,}", f"{row.first:,}"
+
+
+# arena reasons
 
 
 def reasons(

@@ -1,10 +1,7 @@
-"""`arena serve`, `arena demo`, `arena simulate`, `arena models` and `arena models check`.
+"""Commands that operate an arena: serve it, change its roster, show its status, keep its record.
 
-`arena models add`, `enable`, `retire`, `release` and more: who battles, without a restart.
-
-`arena status`: how the arena did in the last day.
-
-`arena verify`, `publish`, `migrate`, `backup` and `restore`.
+`arena serve`, `demo` and `simulate`; `arena models`, which changes who battles without a restart;
+`arena status`; and `arena verify`, `publish`, `migrate`, `backup` and `restore`.
 """
 
 import asyncio
@@ -47,6 +44,8 @@ if TYPE_CHECKING:
     from arena.store.store import Store
     from arena.store.verify import Scope, Verified
 
+
+# Serving
 
 ANSWERED = "answered"
 
@@ -237,7 +236,7 @@ def _described(roster: Roster) -> str:
     from arena.endpoints.offline import POCKET_MODELS
 
     if roster == POCKET_MODELS:
-        return "The embedded toy models battle: use them to try the arena, not for answers."
+        return "The models are embedded toys: use them to try the arena, not for answers."
     if roster[0] is VARIANTS[0]:
         return f"{LOADED} A toy model battles it. For toy models alone add --toys."
     names = ", ".join(model.name for model in roster)
@@ -299,6 +298,9 @@ def _shown(trial: Trial) -> tuple[str, str, str]:
         return "–", "–", f"{trial.failure}: {trial.sentence}"
     without = f", without {', '.join(trial.without)}" if trial.without else ""
     return f"{trial.first_s or 0:.2f} s", f"{trial.seconds:.2f} s", f"{ANSWERED}{without}"
+
+
+# Roster
 
 
 def add(file: Path, /, *, database: Database = None) -> None:
@@ -470,6 +472,9 @@ def _show(store: "Store") -> None:
     show(table(heads, rows, right={4}))
 
 
+# Status
+
+
 def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     """Show the last 24 hours: battles, votes, cost and failures.
 
@@ -493,7 +498,6 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         blocks,
         kept_boards,
         log,
-        studies,
     )
     from arena.store.engine import reading_existing
     from arena.store.roster import FAILED_IN_A_ROW
@@ -507,7 +511,7 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         if between:
             votes = blocks.columns(session, DEFAULT, after=log.newest(session))
             race = standing_of(votes, between)
-        on_gold = study_gold(studies.votes(session))
+        on_gold = study_gold(log.gold_votes(session))
         excluded = log.excluded(session, DEFAULT)
     failures = [one for model in day["models"] for one in model["failures"]]
     if form == "json":
@@ -596,6 +600,8 @@ def _on_failures(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _seconds(seconds: float | None) -> str:
     return "–" if seconds is None else f"{seconds:.2f} s"
 
+
+# Record and database
 
 NOTED = re.compile("[0-9a-f]{8,64}")
 

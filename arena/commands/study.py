@@ -1,8 +1,8 @@
-"""`arena study judge`, `judges`, `panel`, `truth`, `scores` and `raters`; `arena cold-start`.
+"""Commands on studies: of judges against people (`arena study judge` and others), and by people.
 
-Items of a study from prompts: models answer them when the study is created.
-
-`arena study create`, `open`, `status` and `export`: people rate given items.
+`arena study create`, `open`, `status` and `export` are studies in which people rate given items.
+Where prompts are given, models answer them when the study is created. `arena cold-start` rates a
+new model from the verdicts of a judge.
 """
 
 import math
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from judge.tables.items import Item, RatingItem
 
 
+# Studies of judges
+
 T = TypeVar("T", "Study", "Panel", "Scored", "TruthStudy", "RaterStudy")
 
 Form = Annotated[
@@ -101,8 +103,8 @@ def judge(
 
     The conclusion is never yes if the judge significantly favours a model; the report names that
     model first. Items are matched by item_id, else by prompt and pair of models, battle_id or
-    prompt text. Unparsed verdicts are counted, not read as ties. Values that cannot be estimated
-    are null, with a warning. Exit code 2: invalid options or files.
+    prompt text. Unparsed verdicts are reported, and never count as ties. Values that cannot be
+    estimated are null, with a warning. Exit code 2: invalid options or files.
 
     Parameters
     ----------
@@ -155,7 +157,7 @@ def judges(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Rank judges by their agreement with people, with ties: one row per judge, best first.
+    """Rank judges by the lower limit of their agreement with people, with ties: one per row.
 
     Each with position consistency, preference for long answers and lists, rerun variance (for
     repeated verdicts, numbered in a column `run`), bias for its own model, unparsed verdicts,
@@ -421,6 +423,8 @@ def _show(page: "Page", texts: "Iterable[str]", *, notes: bool) -> None:
     show(*parts, *warnings(() if page.first.is_empty else texts))
 
 
+# Items from prompts
+
 FEWEST = 2
 SHOWN = 10
 """Failures that are named one by one."""
@@ -493,10 +497,8 @@ def _answered_items(file: Path, chosen: _LiveAnswers, database: str | None) -> "
         given, why = desk.answer()
     if why:
         stop(why, f"No study was created. {RERUN}")
-    say(
-        f"{desk.n_asked:,} new answers, {desk.n_recalled:,} known before"
-        + ("." if desk.spent_usd is None else f", ${desk.spent_usd:.4g}.")
-    )
+    spent = "" if desk.spent_usd is None else f", ${desk.spent_usd:.4g}"
+    say(f"{desk.n_asked:,} new answers, {desk.n_recalled:,} reused{spent}.")
     made = _items(items, given)
     if not made:
         raise DataError(f"No prompt of {str(file)!r} was answered by all of {', '.join(models)}.")
@@ -535,6 +537,8 @@ def _items(items: "Sequence[Item]", given: "Mapping[str, Sequence[Given]]") -> "
     return made
 
 
+# Studies by people
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 MOST_ITEMS = 100_000
 MOST_GUIDELINES = 50_000
@@ -567,8 +571,8 @@ def create(
 ) -> None:
     """Create a study: raters rate given items on the pages under /studies.
 
-    Ratings are kept apart from battle votes; no leaderboard counts them. An invalid row
-    refuses the whole study; unusable rows of other tools' files are excluded and counted.
+    Ratings are kept apart from battle votes; no leaderboard counts them. No study is created if
+    a row is invalid; unusable rows of other tools' files are excluded and reported.
 
     Parameters
     ----------
@@ -925,6 +929,9 @@ def _require_study(names: list[str], name: str) -> None:
     if name not in names:
         some = ", ".join(map(repr, names[:5])) or "none yet: arena study create makes one"
         raise SettingsError(f"There is no study {name[:80]!r}; there are {some}.")
+
+
+# arena cold-start
 
 
 def cold_start(

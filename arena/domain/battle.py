@@ -1,8 +1,8 @@
-"""A battle: two anonymous answers to one prompt, its states, and what logs may say of it.
+"""A battle as plain values: its states, what its reader may see, and what a voter adds to a vote.
 
-Instructions of a prompt that can be checked: their words, and which answers follow them.
-
-What a voter may add to a choice: reasons, a comment, how sure they are, and why they asked.
+`BattleState` and `current_state` define the life of a battle. `Snapshot` is all that its owner may
+see: it names the models only once a committed vote has revealed them. `Notice` is all that logs
+and figures may say of a battle.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,8 @@ from typing import Literal
 
 from arena.domain.vote import Choice, FailureClass, Receipt, Reveal
 from rating.sentences import Sentence
+
+# Remarks beside a vote
 
 LONGEST_COMMENT = 1000
 """Characters of a comment."""
@@ -91,6 +93,9 @@ def in_order(reasons: Iterable[str]) -> tuple[Reason, ...]:
     ['useful', 'incorrect']
     """
     return tuple(sorted({Reason(reason) for reason in reasons}, key=[*Reason].index))
+
+
+# Battles
 
 
 class Side(StrEnum):
@@ -295,6 +300,9 @@ class Notice:
     failures: tuple[FailureClass, ...] = ()
     first_tokens_s: tuple[float, ...] = ()
     choice: Choice | None = None
+
+
+# Instructions that can be checked
 
 
 @dataclass(frozen=True, slots=True)

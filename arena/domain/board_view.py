@@ -1,8 +1,9 @@
-"""What the reading pages show, as plain values: a leaderboard, its evidence, votes and battles.
+"""Leaderboards and what is shown beside them, as plain values for pages and files.
 
-What the pages show of prompts of one kind: boards by label, as plain values.
-
-What the page of quality and cost shows, as plain values.
+`Board` is what a policy makes of the votes; the classes before it are its parts. `LabelBoard` is a
+board of prompts of one kind, `MixView` one of a reader's own mix of categories, and `Valued`
+compares quality with cost. The store writes boards with the names of these classes and of their
+fields.
 """
 
 import math
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 
 NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
+
+
+# Leaderboards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -633,6 +637,9 @@ def rows_of(board: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [row | beside for row in (*rated, *judged)]
 
 
+# Battles and votes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastBattle:
     """A battle as its owner reads of it later.
@@ -749,6 +756,9 @@ class ShownBattle(NamedTuple):
     policy: str
     vote: ShownVote
     turns: tuple[ShownTurn, ...]
+
+
+# Boards by label, and prompt mixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -939,6 +949,9 @@ class MixView:
 
 Labels = Mapping[str, tuple[LabelCount, ...]]
 """By facet, the labels of counted votes, the most frequent first."""
+
+
+# Quality and cost
 
 
 @dataclass(frozen=True, slots=True)

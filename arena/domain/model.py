@@ -1,14 +1,9 @@
-"""The roster: what answers in a battle.
+"""Models as the arena knows them: roster entries, versions of applications, gold authors.
 
-Applications whose votes come in: who sends what, and how the record marks it.
-
-The record marks a battle of a source by the set that its prompt is of, and its votes by the kind
-of their voters; a vote binds both.
-
-Gold battles: two recorded answers of which one is known to be right, to see who votes how.
-
-The record marks them by the set that their prompt is of, which a vote binds, so that what was
-right cannot be changed later either.
+`Model` is an entry of a roster; `first_fault` checks one, wherever it comes from, and `public`
+gives it as others may know it. The others have `BESIDE` in their ids, which no entry of a roster
+can have. The record marks gold battles, and battles of applications, by the set that their prompt
+is of. A vote binds that set, so it cannot be changed later.
 """
 
 import hmac
@@ -23,6 +18,8 @@ from urllib.parse import unquote, urlsplit
 from arena.domain.vote import Choice, FailureClass, Voter, VoterKind
 from judge.budget import Price
 from judge.calls import PLAIN, Profile
+
+# Roster
 
 BESIDE = "~"
 """In the ids of those who are in no roster: no model of one can have it."""
@@ -428,8 +425,11 @@ class Entrant:
 Roster = tuple[Model, ...]
 """The models that battle, in their order."""
 
+
+# Gold battles: two recorded answers, of which one is known to be right
+
 GOLD = "gold:"
-"""How the sets of such prompts begin; the right answer follows, as a vote for it is written."""
+"""How the sets of gold prompts begin; the right answer follows, as a vote for it is written."""
 GONE_ON = "gold:gone-on"
 """The set of one that went on with other models: nothing is known to be right there."""
 OWNER = "gold~"
@@ -460,6 +460,8 @@ def right_of(prompt_set: str | None) -> Choice | None:
     return Choice(named) if is_gold(prompt_set) and named in {*Choice} else None
 
 
+# Applications that send votes
+
 SET = "source:"
 """How the sets of prompts of a source begin; its name follows."""
 NAME = re.compile("[a-z0-9][a-z0-9-]{0,39}")
@@ -471,7 +473,7 @@ MOST_ORIGINS = 20
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An application that is registered.
+    """An application that is registered; a vote binds its set and the kind of its voters.
 
     Attributes
     ----------

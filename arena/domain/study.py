@@ -1,6 +1,8 @@
-"""A study by people: what is asked for, what a rater is given next, and what they say.
+"""Studies by people and evaluation cards, as plain values; and which item a rater is given next.
 
-The card of an evaluation: what was asked, and how, what came out, and how it may be read.
+`StudyPlan` is what a study is to be, `next_of` draws the next item, and `Shown` is an item before
+a rater. Raters cannot tell what an item is for, nor who answered. `EvaluationCard` states what was
+asked, how, what came out and how it may be read; `Statements` are what only a person can add.
 """
 
 import math
@@ -13,9 +15,11 @@ from random import Random
 from typing import Any, Self
 
 from arena.domain.model import Kind
-from judge.budget import BLIND, TOOK
+from judge.case import BLIND, TOOK
 from judge.tables.items import RatingItem, Response
 from rating.outcome import of_sides
+
+# Studies by people
 
 HOLD = timedelta(minutes=10)
 """How long an item is reserved for the rater who sees it.
@@ -407,6 +411,8 @@ def revealed(response: Mapping[str, Any]) -> dict[str, Any]:
     took = {name: run.get(name) for name in ("cost", "seconds")}
     return {"model": response["model"], **took, "steps": steps}
 
+
+# Evaluation cards
 
 TYPED = "typed"
 """Source of the prompts that voters wrote themselves; others are of a named set."""

@@ -1,12 +1,9 @@
-"""Values of a vote: who casts it, how answers ended, and in which language.
+"""A vote, the answers that it is about, and the policies by which a board counts votes.
 
-A vote, who casts it, and the named rules by which a board counts it.
-
-What an endpoint says while it answers, and how it can fail.
-
-How an answer ended, by the finish reason that its endpoint gave: decided here alone.
-
-Languages of the page's own words, and which of them a visitor reads.
+`end_of` alone classifies finish reasons of endpoints, so that the live path, the record and
+exports agree on which answers are whole. Before the vote no reader may learn how an answer ended:
+the mark of a cut could give a model away. A `Policy` states which votes count and never changes
+the log.
 """
 
 import re
@@ -18,6 +15,8 @@ from typing import Any, NamedTuple, Self
 
 from judge.case import TokenLogprob
 from rating.sentences import Sentence
+
+# How an answer ended
 
 CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
 
@@ -153,6 +152,9 @@ def is_on_broken_answer(
     return any(end_of(reason) not in ANSWERS for reason in shown.values())
 
 
+# Votes and voters
+
+
 class Choice(StrEnum):
     """What a voter may say: the four outcomes of `rating.Outcome`, or that they will not."""
 
@@ -248,6 +250,8 @@ class Voter:
     network: str | None = field(default=None, repr=False, compare=False)
 
 
+# Which votes count
+
 SKIPPED = Sentence("skipped")
 GOLD_BATTLE = Sentence("gold battle")
 BROKEN_ANSWER = Sentence("broken answer")
@@ -261,7 +265,7 @@ LEFT_OUT = {
 """Why a vote is excluded, as files have it, by the kind of its voter."""
 KIND_RULES = {
     VoterKind.INVITED: Sentence("Votes of invited voters are excluded."),
-    VoterKind.LOGIN: Sentence("Votes of login voters are excluded."),
+    VoterKind.LOGIN: Sentence("Votes of signed-in voters are excluded."),
     VoterKind.ANONYMOUS: Sentence("Votes of anonymous voters are excluded."),
     VoterKind.SIMULATED: Sentence("Votes of simulated voters are excluded."),
     VoterKind.APPLICATION: Sentence("Votes that applications send are excluded."),
@@ -324,7 +328,7 @@ class Policy:
         Whose labels say of which category, language and so on a vote is.
     excludes_broken : bool
         Whether votes on an answer that broke off or was filtered are excluded: see
-        `arena.domain.vote`.
+        `is_on_broken_answer`.
     """
 
     name: str
@@ -367,7 +371,7 @@ class Policy:
         gold : bool
             Whether it is on a gold battle: see `arena.domain.model`.
         broken : bool
-            Whether it is on an answer that did not end as answers do: see `arena.domain.vote`.
+            Whether it is on an answer that did not end as answers do: see `is_on_broken_answer`.
         """
         if choice is Choice.SKIP:
             return str(SKIPPED)
@@ -433,6 +437,9 @@ APPLICATIONS = Policy("applications-v1", frozenset({VoterKind.APPLICATION}))
 
 POLICIES = (DEFAULT, WITH_BROKEN, BEFORE_EXCLUSIONS, SIMULATED, APPLICATIONS)
 """All policies, the default one first."""
+
+
+# What an endpoint sends
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,45 +547,3 @@ FAILURES = {
     FailureClass.UNREACHABLE: Sentence("unreachable"),
 }
 """Why a model did not answer, in words."""
-
-
-class Language(StrEnum):
-    """A language that the page's own words are in; sentences in code are English."""
-
-    EN = "en"
-    DE = "de"
-
-
-LANGUAGE_COOKIE = "language"
-"""What a browser keeps of its visitor's choice."""
-
-_RANGE = re.compile(
-    r"\s*(?P<tag>[A-Za-z]{1,8}|\*)(-[A-Za-z0-9]{1,8})*\s*"
-    r"(;\s*q\s*=\s*(?P<q>0(\.[0-9]{0,3})?|1(\.0{0,3})?)\s*)?"
-)
-MOST_RANGES = 50
-"""Languages of a browser that are looked at; no person reads more."""
-
-
-def chosen_language(cookie: str | None, accepted: str, default: Language) -> Language:
-    """Choose a language by a visitor's choice, else by ``Accept-Language`` (RFC 9110), else ours.
-
-    What cannot be read in either is passed over.
-
-    Examples
-    --------
-    >>> chosen_language(None, "fr, de-CH;q=0.8, en;q=0.7", Language.EN).value
-    'de'
-    >>> chosen_language("en", "de", Language.DE).value
-    'en'
-    """
-    if cookie in list(Language):
-        return Language(cookie)
-    weights: dict[str, float] = {}
-    for part in accepted.split(",")[:MOST_RANGES]:
-        if match := _RANGE.fullmatch(part):
-            weights.setdefault(match["tag"].lower(), float(match["q"] or 1))
-    rest = weights.get("*", 0.0)
-    known = {language: weights.get(language, rest) for language in (default, *Language)}
-    best = max(known, key=lambda language: known[language])
-    return best if known[best] else default

@@ -1,8 +1,9 @@
-"""Requests and replies in OpenAI's formats of chats and embeddings.
+"""Formats of endpoints: requests and replies of chats, embeddings and batches.
 
-How a reply ended: decided here for streams, whole replies and lines of a batch alike.
-
-Files of batches, as OpenAI and Anthropic take and give them.
+`request_body` writes a chat in OpenAI's format; `StreamedReply` and `read_completion` read the
+answer. `finish_reason` decides how a reply ended, for streams, whole replies and lines of a batch
+alike. `request_of` and `answer_of` are for files of batches, in the formats of OpenAI and
+Anthropic.
 """
 
 import json
@@ -30,6 +31,8 @@ from arena.errors import EndpointError
 from judge.case import CUT, FILTERED, Message, TokenLogprob
 from judge.replies import Part, Splitter, split
 from rating.tables.files import UNSTORABLE, parsed, storable
+
+# How a reply ended
 
 ERROR_FIELDS = frozenset({"error_code", "errors", "exception", "detail", "message", "statuscode"})
 """Fields of an event that is nothing but an error; FastChat sends ``error_code``."""
@@ -128,6 +131,8 @@ def _check_error(event: Mapping[str, Any]) -> None:
     if is_error or any(name.endswith("exception") for name in names):
         raise from_error(event, status=IN_A_REPLY)
 
+
+# Chats
 
 Json = Mapping[str, Any]
 _DECODE = json.JSONDecoder().decode
@@ -550,6 +555,9 @@ def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:
     return value
 
 
+# Log-probabilities and embeddings
+
+
 def likelihood_body(model: Model, text: str) -> dict[str, Any]:
     """Body of a request for the log-probabilities of a text: the model is to echo it.
 
@@ -624,6 +632,8 @@ def _vector(row: dict[str, Any]) -> Vector | None:
     whole = len(numbers) == len(values) and all(map(math.isfinite, numbers))
     return numbers if whole else None
 
+
+# Batches
 
 Format = Literal["openai", "anthropic"]
 

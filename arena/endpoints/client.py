@@ -1,8 +1,8 @@
 """The client of all endpoints: one connection pool, typed chunks, typed failures.
 
-Connections to endpoints: requests and responses are httpx2's, aiohttp carries them.
-
-Addresses of endpoints: what is asked under which URL, and where a key is sent.
+`reach` makes `Endpoints`, which ask every one of some models. Requests and responses are httpx2's;
+aiohttp carries them, by `Connections`. `url_of` gives the address of an operation. A key is sent
+to the endpoint of its model alone: redirects are failures.
 """
 
 import asyncio
@@ -74,6 +74,8 @@ from arena.errors import EndpointError, SettingsError
 from judge.calls import Lessons
 from judge.case import Message
 from rating import __version__
+
+# Connections
 
 MOST = 1000
 """Connections at a time; who comes later waits."""
@@ -321,6 +323,8 @@ def _as_httpx2_errors() -> Iterator[None]:
         raise kind(str(error) or type(error).__name__) from error
 
 
+# Addresses
+
 CHAT = "/chat/completions"
 OPERATIONS = (CHAT, "/completions", "/embeddings")
 """Ends of an address that names an operation, in place of what stands before all of them."""
@@ -382,6 +386,8 @@ def origin_of(endpoint: str) -> str:
     port = url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
     return f"{url.scheme}://{url.host.lower()}:{port}"
 
+
+# Client
 
 T = TypeVar("T")
 Keep = Callable[[str, str, str], None]

@@ -1,6 +1,8 @@
-"""What went wrong at an endpoint, read from its status, its error object or the connection.
+"""Failures of endpoints by class, and the parameters that an endpoint refuses by name.
 
-Which parameters an endpoint refuses by name, and a request without them.
+`from_response`, `from_error` and `from_exception` make an `EndpointError`; the signs of each class
+are in ``failures.toml``. `refused_in` finds which parameters an error refuses by name, and
+`without` gives a request without them.
 """
 
 import json
@@ -19,6 +21,8 @@ import httpx2
 from arena.domain.model import OPTIONAL, SYSTEM, TOKEN_LIMITS, Model
 from arena.domain.vote import FailureClass
 from arena.errors import EndpointError
+
+# Refused parameters
 
 Json = Mapping[str, Any]
 
@@ -170,6 +174,8 @@ def _folded(messages: Sequence[Json]) -> list[Json]:
         content = [{"type": "text", "text": system}, *content]
     return [*turns[:first], {**turns[first], "content": content}, *turns[first + 1 :]]
 
+
+# Failures
 
 IN_A_REPLY = 200
 """Status of an error that comes in the place of a reply, and has none of its own."""

@@ -1,6 +1,8 @@
-"""Models that answer without a network: the embedded toys, and recordings of others.
+"""Models that answer without a network: embedded toys, and recordings of others.
 
-Toys that write: word n-grams and retrieval, over the reference of Python that it carries.
+The toys are word n-grams and retrieval, learnt from the reference of Python that it carries.
+`PocketTransport` answers ``pocket://`` and `RecordedTransport` ``recorded://``, each as a
+transport of httpx2 in the place of a network.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
-"""A tiny request to each model: does it answer, and what does its endpoint say if it does not.
+"""Trials of models, and the model servers that run on this machine.
 
-Model servers that run on this machine, and what they offer.
+`try_all` sends a tiny request to each model: does it answer, and what does its endpoint say if
+not. `discover` lists what the model servers on this machine offer.
 """
 
 import asyncio
@@ -20,6 +21,8 @@ from arena.endpoints.client import Connections, Endpoints, url_of
 from arena.endpoints.sse import DEFAULT_BUDGETS, check_headers, read_whole
 from arena.errors import EndpointError
 from judge.case import Message
+
+# Trials
 
 PROMPT = "Say hello in one word."
 WHOLE_S = 60.0
@@ -59,6 +62,8 @@ async def _try(endpoints: Endpoints, model: Model, prompt: str) -> Trial:
         return Trial(None, failure=error.failure, sentence=error.detail)
     return Trial(time.monotonic() - began, first_s, without=endpoints.refused(model))
 
+
+# Servers
 
 TIMEOUT_S = 3.0
 CONNECT_S = 0.5

@@ -1,6 +1,8 @@
-"""Who may ask for a route, and from where: declared on the route, decided once it is matched.
+"""Access: who asks, and which routes they may ask for, from where.
 
-Users beyond their cookies: persons, looked up every few seconds, and their links.
+Each route declares an `Access`, such as `VISITORS` or `ADMINS`; it decides once the route is
+matched. `People` finds out who asks, by a cookie or a trusted proxy, and looks users up again
+after `HOLD_S` seconds. Of the tokens in links the database has the hashes alone.
 """
 
 import hashlib
@@ -33,6 +35,8 @@ from arena.guard.limits import (
 from arena.store import people
 from arena.store.store import Store
 from rating.sentences import Sentence
+
+# Users
 
 HOLD_S = 2.0
 """How long a person is taken to be who they were: a change holds everywhere soon after."""
@@ -221,6 +225,8 @@ class People:
         self._held[key] = time.monotonic(), person
         return person
 
+
+# Routes
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 """Methods that change nothing."""

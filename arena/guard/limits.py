@@ -1,6 +1,8 @@
-"""How much one visitor, one network and one day may take, and what visitors hold at a time.
+"""Limits of use, and the pseudonymous identities of visitors by which they are counted.
 
-Who a visitor is: a random id in a signed cookie, and a hash of the address, for limits only.
+`Limits` counts what is taken per hour and day, `Places` and `Raters` what is held at a time in
+this process. `Identity` signs a visitor's random id into a cookie, and `Addresses` hashes network
+addresses with a salt of the day, for limits only.
 """
 
 import hashlib
@@ -24,6 +26,8 @@ from arena.domain.study import HOLD
 from arena.domain.vote import Voter
 from arena.errors import BusyError, FullError, LimitError
 from rating.sentences import Sentence, counted
+
+# Limits
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -389,6 +393,8 @@ class Raters:
         while self._begun and self._begun[0][0] <= now - HOUR:
             self._begun.popleft()
 
+
+# Identities
 
 COOKIE = "arena_voter"
 OWN_HOST = "__Host-"

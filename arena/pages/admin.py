@@ -33,7 +33,7 @@ from arena.pages.rendering import PLACE, READ, filled, visit_to
 from arena.pages.rendering import origin_of as origin_of_page
 from arena.parts import Parts
 from arena.settings import models_in
-from arena.store import erasing, kept_boards, people, studies, voting
+from arena.store import erasing, kept_boards, log, people, voting
 from arena.store import roster as roster_rows
 from judge.studies.gold import accuracies
 from rating.sentences import Sentence, counted
@@ -245,7 +245,7 @@ def _add_votes(router: APIRouter, parts: Parts) -> None:
         else:
             # In this order: an examination that ends in between is under way, and not missing.
             panel, examining, newest = "voters", check.examining, check.newest
-            right = accuracies(store.read(studies.votes))[:MOST_SHOWN]
+            right = accuracies(store.read(log.gold_votes))[:MOST_SHOWN]
             values = {
                 "left_out": store.read(voting.left_out, policy, MOST_SHOWN),
                 "busiest": store.read(voting.busiest, MOST_BUSY),

@@ -1,8 +1,8 @@
-"""Pages as HTML, from plain values, and what all of them share: all that touches Jinja.
+"""Pages as HTML, from plain values; what all pages share, and the formats of numbers and dates.
 
-Numbers, money and times as people read them; spaces before units do not break.
-
-What a page is asked with: who asks, from where, and what addresses may hold.
+`filled` writes a page by its template: the functions at the end are pages. `Filters` writes
+numbers, money and times as people read them, with spaces before units that do not break. `Visit`
+is what a page takes from who asks for it. No other module of the arena touches Jinja.
 """
 
 import re
@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 from starlette.requests import Request
 
-from arena.catalogue import Words, words_in
+from arena.catalogue import Language, Words, words_in
 from arena.domain.battle import BattleState, Mode, Pacing
 from arena.domain.board_view import (
     Board,
@@ -32,7 +32,7 @@ from arena.domain.board_view import (
     Valued,
 )
 from arena.domain.people import Perishable, Person, Role
-from arena.domain.vote import CUTS, DEFAULT, SIMULATED, Choice, Language, as_sentence
+from arena.domain.vote import CUTS, DEFAULT, SIMULATED, Choice, as_sentence
 from arena.errors import CHOICE_WORDS
 from arena.pages.value import frontier, scatter
 from arena.store import battles, studies
@@ -45,6 +45,8 @@ from rating.mix import FEW
 from rating.sentences import Sentence, counted, foremost
 from rating.tables.files import shown
 from rating.value import MEASURES, NEAR, SURE
+
+# Numbers, dates and labels
 
 NOT_KNOWN = "–"
 SPACE = "\N{NO-BREAK SPACE}"
@@ -130,7 +132,7 @@ class Filters:
     Examples
     --------
     >>> from arena.catalogue import words_in
-    >>> from arena.domain.vote import Language
+    >>> from arena.catalogue import Language
     >>> english, german = (Filters(words_in(language)) for language in Language)
     >>> english.number(2184), german.number(2184), german.number(0.667, 2)
     ('2,184', '2.184', '0,67')
@@ -223,7 +225,7 @@ class Filters:
         """Write a small difference, in thousandths.
 
         >>> from arena.catalogue import words_in
-        >>> from arena.domain.vote import Language
+        >>> from arena.catalogue import Language
         >>> Filters(words_in(Language.EN)).difference(-0.0029)
         '−0.003'
         """
@@ -279,6 +281,8 @@ class Filters:
             words = Sentence("on %(day)s", day=self.day(when, now))
         return self._words(words)
 
+
+# Visits
 
 READ = ["GET", "HEAD"]
 PLACE = re.compile("[0-9]{1,18}")
@@ -341,6 +345,8 @@ def visit_to(request: Request, store: Store | None = None) -> Visit:
         request.method == "POST",
     )
 
+
+# Pages
 
 HEADING = re.compile(r'<h2 id="(.+?)">(.+?)</h2>')
 TEMPLATES = Path(__file__).parent / "templates"

@@ -1,8 +1,8 @@
-"""Addresses of the reading pages, and what a browser may keep of them.
+"""Routes of the reading pages, of a visitor's own data, and of prompt mixes.
 
-Addresses at which people hide, erase or download what is theirs.
-
-Addresses of one's own mix, by sliders or by own prompts: its board as a page and as JSON.
+`pages_router` holds all of them. A browser may keep a page that is the same for everybody but asks
+about it each time; a page with a visitor's own data is never stored. Of the prompts that a mix is
+counted from nothing is kept.
 """
 
 import json
@@ -26,17 +26,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.boards.labelled import CATEGORY, FACETS, LabelBoards, Snapshot
+from arena.catalogue import LANGUAGE_COOKIE, Language
 from arena.domain.board_view import Board, LabelBoard, MixView, ReleasedTopics
 from arena.domain.people import Erased
-from arena.domain.vote import (
-    APPLICATIONS,
-    BEFORE_EXCLUSIONS,
-    DEFAULT,
-    LANGUAGE_COOKIE,
-    POLICIES,
-    Language,
-    Voter,
-)
+from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, POLICIES, Voter
 from arena.errors import UnknownBattleError
 from arena.guard.access import EVERYBODY, PERSONAL, VISITORS
 from arena.pages.rendering import (
@@ -78,6 +71,8 @@ from rating.errors import DataError
 from rating.mix import Mix
 from rating.sentences import Sentence
 from rating.tables import formats
+
+# Own data: hide, erase, download
 
 PAGES = (
     *("leaderboard", "mix", "models", "value", "votes"),
@@ -161,6 +156,8 @@ def _moment(value: object) -> str:
     assert isinstance(value, datetime), f"{value!r} is no value of JSON"
     return value.isoformat()
 
+
+# Prompt mixes
 
 PATIENCE_S = 2.0
 """How long a page waits for boards that were never made before."""
@@ -369,6 +366,8 @@ def _as_json(view: MixView) -> Response:
         headers={"Cache-Control": "no-cache"},
     )
 
+
+# Reading pages
 
 STATIC = Path(__file__).parent / "static"
 PREVIEW = STATIC / "preview.png"

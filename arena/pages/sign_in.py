@@ -1,6 +1,8 @@
-"""Ways in: a provider of OpenID Connect, a link, a further device; and the way out.
+"""Signing in and out: by a provider of OpenID Connect, by a link, or on a further device.
 
-Signing in at a provider of OpenID Connect: authorization code with PKCE, by authlib.
+`sign_in_router` has the routes. The provider is asked by authorization code with PKCE, which
+authlib implements; the state of a sign-in is in a signed cookie, so only the browser that began it
+can end it.
 """
 
 import asyncio
@@ -34,6 +36,8 @@ from arena.guard.limits import COOKIE, cookie_called, cookie_header, cookie_name
 from arena.pages.rendering import READ, filled, origin_of, visit_to
 from arena.parts import Parts
 from rating.sentences import Sentence
+
+# OpenID Connect
 
 logger = logging.getLogger(__name__)
 
@@ -212,6 +216,8 @@ async def _bound(response: Response) -> None:
     assert isinstance(response.stream, AsyncByteStream)
     response.stream = _Bounded(response.stream)
 
+
+# Routes
 
 AT_PROVIDER_S = 600
 """Longest time for the sign-in at the provider."""

@@ -10,9 +10,10 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from arena.boards.labelled import AND, FEWEST_OF_BOTH
+from arena.catalogue import Language
 from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, NewModel, Waiting
 from arena.domain.model import Stage
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Language
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT
 from arena.pages.rendering import ANYBODY, STYLES, Visit, filled
 from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, tone
 from rating.charts.drawing import Scale

@@ -1,6 +1,8 @@
-"""Addresses of studies: items that people rate, and how a study stands.
+"""Pages of studies by people, for raters and researchers; and the evaluation card as a page.
 
-The card of how the arena evaluates as a page, and a published board as a file.
+`studies_router` has the routes of studies: nothing that a rater gets names a model before it is
+rated. `evaluation_page` shows the card, and `bundle_page` writes a published board with its card
+as a file that loads nothing.
 """
 
 import re
@@ -19,7 +21,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.boards.bundle import PublishedBoard, PublishedRow
 from arena.boards.evaluation import read_status
-from arena.catalogue import words_in
+from arena.catalogue import Language, words_in
 from arena.domain.battle import CONFIDENCE, LONGEST_COMMENT, REASONS, Reason
 from arena.domain.board_view import PastRating
 from arena.domain.people import Role
@@ -34,7 +36,7 @@ from arena.domain.study import (
     StudyPlan,
     StudyRemarks,
 )
-from arena.domain.vote import Language, Voter, VoterKind
+from arena.domain.vote import Voter, VoterKind
 from arena.errors import (
     CHOICE_WORDS,
     BusyError,
@@ -52,6 +54,8 @@ from judge.render.pages import as_file
 from rating.charts.drawing import Scale
 from rating.sentences import Sentence
 from rating.tables.files import storable
+
+# Studies
 
 PRIVATE = {"Cache-Control": "private, no-store"}
 TRY_AGAIN_S = 60
@@ -348,6 +352,8 @@ def _remarks(form: FormData, plan: StudyPlan) -> StudyRemarks:
         {name: answer for name, (answer, answers) in asked.items() if answer in answers},
     )
 
+
+# Evaluation cards and published boards
 
 PURPOSES = {
     Purpose.PURCHASE: Sentence("To choose what to buy or to run"),

@@ -1,6 +1,7 @@
-"""A battle while it runs: two answers arrive, and are shown at one pace.
+"""A battle while it runs: two answers arrive and are shown at one pace; and its snapshots.
 
-Battles as they are logged, and as their owner may see them.
+`LiveBattle.run` asks both models until all is shown, one fails, or the reader stops. The functions
+after it turn a running or stored battle into a `Snapshot`: all that its owner may see.
 """
 
 import asyncio
@@ -41,6 +42,8 @@ from arena.play.matchmaking import NOT_SAVED, VERSION, Draw, Rules
 from arena.play.pace import Pacer, Progress, needs
 from arena.store.chain import AnswerOutcome, NewBattle, StoredAnswer, StoredBattle, StoredTurn
 from judge.case import Message
+
+# Running battles
 
 logger = logging.getLogger(__name__)
 
@@ -257,6 +260,9 @@ async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
     for task in tasks:
         with suppress(asyncio.CancelledError):
             await task
+
+
+# Battles as they are logged, and as their owners see them
 
 
 def blind_battle(

@@ -1,8 +1,8 @@
-"""Draws a pair of models, with its exact probability given the votes so far, and their sides.
+"""Matchmaking: which two models meet, on which sides; and the rules by which battles are played.
 
-Prompts to try that change now and then.
-
-How battles are played, and what a visitor reads when one ends without a vote.
+`Matchmaker.draw` gives a pair with its exact probability, given the votes so far: it is logged
+with the battle. `Rules` are the settings of all battles. The messages at the end say why a battle
+ended without a vote, and nothing of why a model failed: a reason may name it.
 """
 
 import asyncio
@@ -38,6 +38,8 @@ from rating.planning import (
 )
 from rating.sentences import Sentence
 from rating.typing import Floats, Ints
+
+# Pairs
 
 VERSION = "2"
 """Logged with each battle; raise it when a sampler's probabilities change."""
@@ -327,6 +329,8 @@ class PairWins:
         return total
 
 
+# Prompts to try
+
 OFFER_S = 60.0
 """How long the same prompts are offered: a page with them is made once in that time."""
 
@@ -348,6 +352,9 @@ class Offers:
                 self._now = tuple(self._rng.sample(self._prompts, n))
                 self._until_s = time.monotonic() + OFFER_S
             return self._now
+
+
+# Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,6 +409,8 @@ class Rules:
     reasons: WhenAsked = WhenAsked.AFTER
     vote_within: timedelta = VOTE_WITHIN
 
+
+# Messages to visitors
 
 STOPPED = Sentence(
     "You stopped before both models had written anything. Nothing was counted. Try this prompt "

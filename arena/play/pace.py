@@ -1,9 +1,10 @@
-"""The pace of a battle: fixed before its first word, by what its models' earlier answers needed.
+"""The pace at which both answers of a battle are shown, so that timing does not reveal a model.
 
-A rhythm that follows the models tells who is slow. So a battle begins after a delay and goes on
-at a rate that both models nearly always keep up with, whatever they do meanwhile.
-
-Whether the pace tells who is slow: a classifier reads simulated battles as a page gets them.
+A rhythm that follows the models tells who is slow. So a battle begins after a delay and goes on at
+a rate that both models nearly always keep up with, whatever they do meanwhile. `Paces` fixes both
+before the first word, by what the models' earlier answers needed; `Pacer` releases the text.
+`probe` tests it: a classifier reads simulated battles as a page gets them, and names the slower
+model.
 """
 
 from collections import defaultdict, deque
@@ -19,6 +20,8 @@ from arena.domain.battle import PacePool, Pacing
 from arena.play.matchmaking import Rules
 from arena.store.chain import Took
 from rating.typing import Floats
+
+# Choice of a pace
 
 RATES = np.array(
     (
@@ -181,6 +184,9 @@ class Paces:
         return blended
 
 
+# Release of text
+
+
 class Progress(NamedTuple):
     """How far the two models have written, and whether each has ended."""
 
@@ -282,6 +288,8 @@ class Pacer:
         return progress.written_b if progress.ended_a else progress.written_a
 
 
+# Probe: can a classifier name the slower model
+
 TREES = 200
 FOLDS = 5
 MOST_RIGHT = 0.55
@@ -348,7 +356,7 @@ class Written(NamedTuple):
 
 
 class _Releases(Protocol):
-    """What decides how much is shown: `arena.play.pace.Pacer`, or another to compare with it."""
+    """What decides how much is shown: `Pacer`, or another to compare with it."""
 
     shown_a: int
     shown_b: int

@@ -1,10 +1,8 @@
-"""The battles that this process runs: a task each, from the first request to the last write.
+"""Running battles: those of this process, and those of others that a reader follows here.
 
-Battles that other processes run, shown here as they are shown there.
-
-A reader of a battle asks the process that runs it for what may be shown, and gets that,
-piece by piece: never a model's name, nor more of an answer than the pace has released. What is
-asked for is asked again every second with what has come, so nothing depends on a message.
+`Runner` runs each battle in a task of its own, from the first request to the last write. `Relay`
+shows a battle in another process than the one that runs it. Between processes goes what a reader
+may see and nothing else: never a model's name, nor more of an answer than the pace has released.
 """
 
 import asyncio
@@ -43,8 +41,10 @@ from arena.play.matchmaking import INTERRUPTED, NOT_SAVED, STOPPED, TOO_LONG, Ru
 from arena.play.pace import Pacer, Paces
 from arena.store.battles import runners
 from arena.store.chain import AnswerKey, AnswerOutcome, StoredBattle, Took
+from arena.store.engine import LONGEST
 from arena.store.store import Store
-from arena.store.voting import LONGEST
+
+# Battles of this process
 
 T = TypeVar("T")
 THREADS = 8
@@ -375,6 +375,8 @@ def _ending(live: LiveBattle) -> tuple[BattleState, str | None]:
     return BattleState.READY, None
 
 
+# Battles of other processes
+
 RENEW_S = 1.0
 """How often a reader's process asks again, and looks whether the battle still runs."""
 FORGET_S = 5.0
@@ -474,6 +476,8 @@ class _Follower:
 class Relay:
     """Shows battles of other processes here, and battles of this one there.
 
+    A reader's process asks the one that runs a battle for what may be shown, and gets it piece by
+    piece. It asks again every second with what has come, so nothing depends on a message.
     On SQLite, where one process serves, it has nothing to do.
     """
 

@@ -1,9 +1,9 @@
-"""Gold battles: which prompts are offered, when a gold pair is played, and at what pace.
+"""Battles on prompts with a known check: gold pairs, and instructions that a program can check.
 
-Two models of the roster replace those whose answers were recorded: the answers come as
-theirs would.
-
-Prompts whose instructions can be checked: which are offered, and whether answers follow.
+`GoldPairs` decides which gold prompts are offered and when a pair is played. Two models of the
+roster replace those whose answers were recorded: the answers come at the pace of these two, as
+theirs would. `Instructed` offers prompts and checks which of their instructions two answers
+follow.
 """
 
 import asyncio
@@ -25,6 +25,8 @@ from judge.case import Message
 from judge.ifeval import Task, check
 from judge.tables.cases import GoldPair
 from rating.tables.files import storable
+
+# Gold pairs
 
 OFFERED = 3
 """Prompts of gold pairs among those to try; most who take one get an ordinary battle."""
@@ -162,6 +164,8 @@ def _on_sides(pair: GoldPair, both: tuple[Model, Model], seed: int) -> _GoldBatt
         side_seed=seed,
     )
 
+
+# Instructions that can be checked
 
 INSTRUCTIONS_OFFERED = 2
 """Prompts with instructions among those to try."""

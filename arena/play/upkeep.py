@@ -1,12 +1,9 @@
-"""What runs beside battles: upkeep, votes of applications, the roster, and labels.
+"""What runs beside battles: background tasks of a server, and votes that applications send.
 
-Background tasks of a server: its lease, clearing up, and verifying the record.
-
-Votes that applications send, and pairs that they show: into the same log as all others.
-
-Follows the roster in the database: every process battles with it seconds after a change.
-
-Labels what was voted on: of new votes while the arena is served, or of a whole database.
+The tasks hold the lease (`keep_up`), delete what is too old (`keep_clear`), verify the vote log
+(`RecordVerifier`), follow the roster in the database (`LiveRoster`) and label new votes
+(`keep_labelling`). Each works in threads until it is cancelled. `Sources` writes what applications
+send into the same log as all other votes.
 """
 
 import asyncio
@@ -52,6 +49,9 @@ from rating.sentences import Sentence
 from rating.tables.files import storable
 
 logger = logging.getLogger(__name__)
+
+
+# Lease, retention and verification
 
 UPKEEP = "upkeep"
 """Who acts where a server did so by itself."""
@@ -166,6 +166,8 @@ class RecordVerifier:
 class _Closing(Exception):
     """A check of the record is broken off."""
 
+
+# Votes of applications
 
 SAMPLER, SAMPLER_VERSION = "source", "1"
 """How the log says that a source chose the pair."""
@@ -369,6 +371,8 @@ def _require_same(stored: StoredBattle, known: SentPair, source: Source, sent: P
         raise SentBeforeError(sent.key, others)
 
 
+# Roster
+
 LOOK_S = 2.0
 """How often each process looks whether the roster has changed."""
 
@@ -456,6 +460,8 @@ class LiveRoster:
                 logger.exception("A change of the roster ended in a fault of ours")
             await asyncio.sleep(LOOK_S)
 
+
+# Labels
 
 TAGGING = Tagger(TAGGER, VERSION)
 """Who labels here; a policy may read the labels of another version, or of a model."""

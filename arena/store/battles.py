@@ -1,6 +1,8 @@
-"""Battles before their first token, while they go on, and at their ends: turns and attempts.
+"""Battles in the database: single ones as they are read, and the transactions from start to end.
 
-Single battles as they are read: by their owners, by anybody once they count, and by judges.
+Owners read a battle by `stored_battle`, anybody once its vote counts by `battle`, and judges by
+`answered`. A battle is written by `open_battle` before its first token is asked for. A change
+locks the row of the battle; several are locked in the order of their keys. The first end stands.
 """
 
 import hashlib
@@ -55,6 +57,8 @@ from arena.store.tables import (
 from arena.store.voting import REMARKED, remarks_of
 from rating.sentences import Sentence
 from rating.tables.files import storable
+
+# Reading
 
 PAGE = 50
 """Votes read at a time."""
@@ -467,6 +471,8 @@ def answered(session: Session) -> list[tuple[str, str | None, str, AnswerRow, An
         if [answer.status for answer in sides.values()] == [AnswerStatus.COMPLETE] * 2
     ]
 
+
+# Writing
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
 _TURNS_BATTLE, _TURN, _ANSWER = insert(BattleRow), insert(TurnRow), insert(AnswerRow)

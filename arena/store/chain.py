@@ -1,12 +1,12 @@
-"""The chain of the record: each link carries the hash of the one before, so a later edit shows.
+"""The hash chain of the vote log, and the values that go into the store and come out of it.
 
-A link is a vote, an exclusion of one, the mark from which hashes bind all that is bound today, or
-a deletion record, which states what was taken out.
-Its ``content`` is the SHA-256 of what it binds, and its ``hash`` that of its place, its kind, its
-content and the previous link's hash. So the chain of votes that are not shown can be followed by
-hashes alone.
+A link is a vote, an exclusion of one, a deletion record, which states what was taken out, or the
+mark from which on hashes bind all that is bound today. Its ``content`` is the SHA-256 of what it
+binds, and its ``hash`` that of its place, its kind, its content and the previous link's hash. So a
+later edit shows, and the chain of votes that are not shown can be followed by hashes alone.
 
-Plain values that go into the store and come out of it.
+`extend` adds a link, and locks the end of the chain until its transaction ends. What is hashed may
+never change: `BOUND`, `OF_EXCLUSION`, `OF_TOMBSTONE`, `FIGURES` and `canonical`.
 """
 
 import hashlib
@@ -43,6 +43,8 @@ from arena.store.tables import (
 from judge.budget import Price
 from rating import __version__
 from rating.outcome import of_sides
+
+# Values of the store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,12 +208,14 @@ class Ballot:
     asked_since: datetime | None = None
 
 
+# Links and their hashes
+
 LinkKind = Literal["vote", "exclusion", "mark", "tombstone"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedLink:
-    """A link of the chain as an export reads it: see `arena.store.chain`.
+    """A link of the chain as an export reads it.
 
     Attributes
     ----------
@@ -349,6 +353,8 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+# Reading the chain
+
 AnyRow = Row[*tuple[Any, ...]]
 BATCH = 500
 """Votes that are read at a time."""
@@ -359,7 +365,7 @@ OF_BATTLE: tuple[Any, ...] = (
     *columns_of(BattleRow, "prompt_set", "prompt_id", "mode", "sampler", "sampler_version"),
     *columns_of(BattleRow, "pair_probability", "repicks", "pacing"),
 )
-"""Columns of a battle that its vote binds, by their names in `arena.store.chain.BOUND`."""
+"""Columns of a battle that its vote binds, by their names in `BOUND`."""
 
 
 def votes_after(*columns: Any) -> Select[*tuple[Any, ...]]:
@@ -470,7 +476,7 @@ def transcripts(connection: Connection, battles: Collection[int]) -> dict[int, T
 def votes(connection: Connection) -> Iterator[list[tuple[AnyRow, Transcript]]]:
     """Read the votes in the order of the chain, some at a time, with their transcripts.
 
-    A row has what `arena.store.chain.vote_content` binds, except the transcript's hash.
+    A row has what `vote_content` binds, except the transcript's hash.
     """
     after = 0
     while rows := connection.execute(_VOTES, {"after": after}).all():

@@ -1,10 +1,12 @@
-"""How a database is opened: SQLite or PostgreSQL, by its URL, with this version's schema.
+"""A database as processes open and share it: SQLite or PostgreSQL, by its URL.
 
-Which processes live: each holds a lock that goes when it dies, however it dies.
+`open_engine` connects, `migrate` gives the database the schema of this version, and
+`reading_existing` only reads. A process that serves holds a `Lease`, and on PostgreSQL sends
+others messages by `Notifications`.
 
-A lock rather than a heartbeat, so that no clock is compared with another machine's and a killed
-process is known to be dead at once. PostgreSQL drops the advisory locks of a connection that has
-gone; the kernel drops the file locks of a process that has gone.
+A lease is a lock rather than a heartbeat, so that no clock is compared with another machine's and
+a killed process is known to be dead at once. PostgreSQL drops the advisory locks of a connection
+that has gone; the kernel drops the file locks of a process that has gone.
 """
 
 import fcntl
@@ -16,7 +18,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -31,6 +33,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import (
     Connection,
     Engine,
+    String,
+    bindparam,
     create_engine,
     event,
     func,
@@ -39,6 +43,7 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, ProgrammingError, SQLAlchemyError
 from sqlmodel import Session
@@ -46,6 +51,8 @@ from sqlmodel import Session
 from arena.errors import PoolingError, SchemaError, StoreError
 from arena.store.tables import ChainRow, Table
 from rating.tables.files import require_file
+
+# Opening and migrating
 
 EXAMPLES = "sqlite:///arena.db or postgresql://user@host/name"
 
@@ -484,6 +491,8 @@ def _require_schema(session: Session, name: str) -> None:
         )
 
 
+# Leases: which processes live
+
 PULSE_S = 2.0
 """How often a process makes sure of its lock, and looks for the locks of others."""
 
@@ -646,3 +655,105 @@ def _lock(engine: Engine, process: int) -> _AdvisoryLock | _FileLock:
         return _AdvisoryLock(engine, process)
     file = sqlite_file(engine.url)
     return _FileLock(file.with_name(f"{file.name}-lock"), process)
+
+
+# Messages between processes
+
+LONGEST = 7_999
+"""Bytes that PostgreSQL takes in one message."""
+
+_SENT = (
+    func.unnest(
+        bindparam("channels", type_=ARRAY(String)), bindparam("messages", type_=ARRAY(String))
+    )
+    .table_valued("channel", "message")
+    .render_derived()
+)
+_SEND = select(
+    # Nothing is lost with a message, so nobody waits until the commit is on the disk.
+    func.set_config("synchronous_commit", "off", True),
+    func.count(func.pg_notify(_SENT.c.channel, _SENT.c.message)),
+).select_from(_SENT)
+
+
+class Notifications:
+    """One process's way to send messages to the others, and to get theirs, on PostgreSQL.
+
+    Nothing is stored, and what is sent while nobody listens is lost: whoever needs an answer asks
+    again.
+
+    Parameters
+    ----------
+    process : int
+        Its number, under which others reach it: see `Lease`.
+    """
+
+    def __init__(self, engine: Engine, process: int) -> None:
+        self.process = process
+        self._engine = engine
+        self._listening: Connection | None = None
+
+    def send(self, messages: Sequence[tuple[int, str]]) -> None:
+        """Send messages, each to a process by its number, in one transaction.
+
+        Raises
+        ------
+        StoreError
+            If the database cannot be reached; nothing was sent then.
+        """
+        sent = {
+            "channels": [_channel(process) for process, _ in messages],
+            "messages": [message for _, message in messages],
+        }
+        try:
+            with self._engine.connect() as connection:
+                connection.execution_options(isolation_level="AUTOCOMMIT").execute(_SEND, sent)
+        except SQLAlchemyError as error:
+            raise _cut_off(error) from error
+
+    def receive(self, wait_s: float) -> list[str]:
+        """Give what others have sent, as soon as there is any; nothing after ``wait_s`` seconds.
+
+        The first call begins to listen, and so does the next one after an error.
+
+        Raises
+        ------
+        StoreError
+            If the connection was lost or cannot be made: messages may have been lost.
+        """
+        try:
+            connection = self._listening = self._listening or self._listen()
+            # psycopg's own connection: SQLAlchemy knows no notifications.
+            driver: Any = connection.connection.dbapi_connection
+            received = driver.notifies(timeout=wait_s, stop_after=1)
+            return [notify.payload for notify in received]
+        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
+            self.close()
+            raise _cut_off(error) from error
+
+    def close(self) -> None:
+        """Listen no longer."""
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            with suppress(SQLAlchemyError):  # it may be lost already
+                listening.close()
+
+    def _listen(self) -> Connection:
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.detach()  # not one of the pool's, and closed when it is let go
+        try:
+            for statement in (*KEEPALIVE, f'LISTEN "{_channel(self.process)}"'):
+                connection.execute(text(statement))
+        except SQLAlchemyError:
+            connection.close()
+            raise
+        return connection
+
+
+def _channel(process: int) -> str:
+    return f"arena_{process}"
+
+
+def _cut_off(error: Exception) -> StoreError:
+    reason = str(error).strip().partition("\n")[0]
+    return StoreError(f"This process cannot reach the others: {reason}")

@@ -1,9 +1,9 @@
-"""Deletion of texts: those of a voter, in every row that contains them.
+"""Erasure: the texts of a voter, at their wish, and what is older than the settings keep it.
 
-A vote binds each text by its hash behind a nonce. Text and nonce go together, so that nobody can
-guess the words by what is left, and the chain still verifies.
-
-What is older than the settings keep it: words, and whole battles without a vote.
+`erase` deletes the texts of a voter in every row that contains them; `expire` deletes texts that
+are too old, and whole battles without a vote. A vote binds each text by its hash behind a nonce.
+Text and nonce go together, so that nobody can guess the text by what is left, and the chain still
+verifies. Votes go by `take_out` alone, which leaves their hashes and adds a deletion record.
 """
 
 from collections import Counter
@@ -483,6 +483,9 @@ def _quotes(sent: str, pieces: Sequence[Collection[str]], of_piece: dict[str, li
 
 def _parts(values: Sequence[Any]) -> Iterable[list[Any]]:
     return (list(values[start : start + BATCH]) for start in range(0, len(values), BATCH))
+
+
+# Retention
 
 
 def expire(store: Store, kind: Perishable, days: int, by: str, now: datetime) -> int:

@@ -1,20 +1,31 @@
-"""A database as `judge.calls.Journal`: requests to judges, replies, and who is asking now."""
+"""Judging in the database: requests to judges, their replies, and what endpoints refuse.
+
+`StoredJournal` is a database as `judge.calls.Journal`. A request is claimed while it is asked, so
+that two processes do not pay for it twice. Lessons are the parameters that an endpoint refuses,
+each in the endpoint's own words; live battles keep to them, too.
+"""
 
 import asyncio
 import secrets
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects import postgresql  # SQLite spells its conflicts alike
 from sqlmodel import Session, col
 
-from arena.store import studies
 from arena.store.engine import PATIENCE, PULSE_S
 from arena.store.store import Store
-from arena.store.tables import JudgementClaimRow, JudgementRow, JudgingSeedRow, VerdictRow
+from arena.store.tables import (
+    EndpointLessonRow,
+    JudgementClaimRow,
+    JudgementRow,
+    JudgingSeedRow,
+    VerdictRow,
+)
 from judge.budget import Price, cost_of
 from judge.calls import Key
 from judge.case import FailureClass, Reply, Request
@@ -108,11 +119,11 @@ class StoredJournal:
 
     def lessons(self, endpoint: str) -> Mapping[str, str]:
         """Return what is known of an endpoint."""
-        return self._store.read(studies.of, endpoint, self._now())
+        return self._store.read(lessons_of, endpoint, self._now())
 
     def learn(self, endpoint: str, name: str, sentence: str) -> None:
         """Keep what an endpoint has taught; it takes a moment, a few times in the life of one."""
-        self._store.write(studies.keep, endpoint, name, sentence, self._now())
+        self._store.write(keep_lesson, endpoint, name, sentence, self._now())
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""
@@ -249,3 +260,36 @@ def _verdict(key: Key, parser: str, reading: Reading | FailureClass, now: dateti
         "detail": noted(reading),
         "created": now,
     }
+
+
+# What endpoints refuse
+
+VALID_FOR = timedelta(days=30)
+"""For so long a lesson holds: endpoints change, and what is omitted changes the answers."""
+
+
+def lessons(session: Session, now: datetime) -> Mapping[str, Mapping[str, str]]:
+    """Return what is known of every endpoint: its sentence by parameter, by its name."""
+    row = EndpointLessonRow
+    columns = (col(row.endpoint), col(row.name), col(row.sentence))
+    by_endpoint: dict[str, dict[str, str]] = defaultdict(dict)
+    for endpoint, name, sentence in session.connection().execute(
+        select(*columns).where(col(row.created) > now - VALID_FOR)
+    ):
+        by_endpoint[endpoint][name] = sentence
+    return by_endpoint
+
+
+def lessons_of(session: Session, endpoint: str, now: datetime) -> Mapping[str, str]:
+    """Return what is known of an endpoint."""
+    return lessons(session, now).get(endpoint, {})
+
+
+def keep_lesson(session: Session, endpoint: str, name: str, sentence: str, now: datetime) -> None:
+    """Write a lesson down, in the place of what was learnt of the same before."""
+    values = {"endpoint": endpoint, "name": name, "sentence": sentence, "created": now}
+    new = postgresql.insert(EndpointLessonRow).values(values)
+    again = {column: new.excluded[column] for column in ("sentence", "created")}
+    session.connection().execute(
+        new.on_conflict_do_update(index_elements=["endpoint", "name"], set_=again)
+    )

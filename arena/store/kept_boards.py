@@ -1,6 +1,7 @@
-"""Boards in the database: the newest of each policy, as signed JSON, for all processes.
+"""Boards in the database, for all processes; and the status of the arena in the last day.
 
-How the arena did in the last day: what those who run it look at first.
+The newest board of each policy is stored as JSON that is signed: whoever can write to the database
+but has not the key cannot show a board of their own. `status` is what operators look at first.
 """
 
 import hmac
@@ -36,6 +37,8 @@ from arena.store.tables import (
 )
 from rating.sentences import Sentence
 from rating.tables.coding import LoggedVotes
+
+# Boards
 
 _OF: dict[str, Any] = {name: one for name, one in vars(board_view).items() if is_dataclass(one)}
 """What a board is made of, by the names of the classes."""
@@ -188,6 +191,8 @@ def state(session: Session) -> State:
         roster.entrants(session),
     )
 
+
+# Status
 
 DAY = timedelta(days=1)
 SPENDERS = 10

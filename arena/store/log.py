@@ -1,21 +1,22 @@
-"""The log as boards, exports and budgets read it; boards and models in it.
+"""The log as boards, exports and budgets read it, and the models and releases of topics in it.
 
-Battles with all that was asked and answered in them, some at a time, as exports read them.
-
-Releases of topics: prompts that go into the next one, and those that were made.
+`links` and `battles` give the log in order for exports, some rows at a time, as it may not fit
+into memory. Figures that anybody may read count only battles that are over: others would name
+their models before the vote. `gold_votes` and `card_facts` read what studies of voters and
+evaluation cards need.
 """
 
 import heapq
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam
+from sqlalchemy import ColumnElement, Select, String, and_, bindparam, case, cast
 from sqlalchemy import func as core_func
 from sqlalchemy import select as core_select
 from sqlalchemy.dialects import postgresql
@@ -25,8 +26,9 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.board_view import Board, ModelRecord, ReleasedTopics
-from arena.domain.model import BESIDE, OWNER, Kind, Model, is_gold
-from arena.domain.vote import EVER, Choice, Days, Policy, Tagger, VoterKind, attributes
+from arena.domain.model import BESIDE, OWNER, Kind, Model, is_gold, right_of
+from arena.domain.study import TYPED, VoteFacts, in_order
+from arena.domain.vote import DEFAULT, EVER, Choice, Days, Policy, Tagger, VoterKind, attributes
 from arena.store import chain, labels, tables, voting
 from arena.store.chain import BATCH, OF_BATTLE, AnyRow, LinkKind, LoggedLink, Took
 from arena.store.engine import alone
@@ -34,6 +36,7 @@ from arena.store.tables import (
     BOTH_MODELS,
     AnswerRow,
     BattleRow,
+    ChainRow,
     ExclusionRow,
     LinkRow,
     MarkRow,
@@ -48,11 +51,19 @@ from arena.store.tables import (
     VoterRow,
     columns_of,
     fingerprint,
+    is_counted,
     is_over,
+    is_voted_on,
+    select_votes,
 )
 from arena.store.tables import is_gold as is_gold_row
 from judge.labels.material import Asked, Batches, Release, State
 from judge.labels.taggers import REFUSAL, refusing
+from rating.outcome import Outcome
+from rating.tables.files import storable
+
+if TYPE_CHECKING:
+    from judge.studies.gold import GoldVote, ReadVote
 
 NEWEST = 1_000_000
 """Votes of which boards by label and of cost are made: they hold an object for each value."""
@@ -64,6 +75,9 @@ BATTLES_AT_ONCE = 50_000
 
 PER_SECOND = 100
 """Parts of a second to which answers are timed for a median."""
+
+
+# Votes and models for boards and exports
 
 
 class Figures(NamedTuple):
@@ -378,6 +392,8 @@ def times(session: Session, models: Collection[str], most: int) -> dict[str, lis
     }
 
 
+# Outcomes for matchmaking
+
 Alike = tuple[tuple[str, str], Choice, VoterKind, bool, int]
 """Votes that are alike: models, choice, kind of voter, whether on a broken answer; how many."""
 
@@ -416,6 +432,8 @@ def _counted(session: Session, *which: Any) -> list[Alike]:
         for a, b, outcome, kind, broken, votes in session.connection().execute(query)
     ]
 
+
+# Budgets
 
 _PROMPTS = (
     select(TurnRow.created)
@@ -467,6 +485,9 @@ def spent(
             .where(or_(col(VoterRow.id) == voter, col(VoterRow.person) == voter))
         )
     return [(created, cost) for created, cost in session.exec(answers)]
+
+
+# Boards and models written down
 
 
 def record(
@@ -549,6 +570,8 @@ def note_event(
     """Write down what happened to a model, by its id."""
     session.add(ModelEventRow(model_id=model, event=event, detail=detail, created=now))
 
+
+# Battles for exports
 
 TRANSCRIPT_LABELS = ("category", "language", "intent", "hard")
 """Facets that an export of battles has; it counts turns and characters itself."""
@@ -680,6 +703,8 @@ def texts_erased(rows: Collection[AnyRow]) -> int:
     return sum(map(is_erased, rows))
 
 
+# Releases of topics
+
 _KEEP = postgresql.insert(TopicReleaseRow).on_conflict_do_nothing()
 """SQLite writes it in the same words."""
 _PERSON = core_func.coalesce(VoterRow.person, VoteRow.voter_id)
@@ -766,3 +791,209 @@ def add(
         "created": now,
     }
     session.connection().execute(_KEEP, row)
+
+
+# Votes on gold battles, and on instructions that can be checked
+
+
+def gold_votes(session: Session) -> "list[GoldVote]":
+    """Give the votes on gold battles in the order of the log; a skip is none."""
+    from judge.studies.gold import GoldVote
+
+    a, b = aliased(AnswerRow), aliased(AnswerRow)
+    query = (
+        select_votes(
+            tables.OWNER,
+            core_func.coalesce(col(BattleRow.prompt_id), col(BattleRow.public_id)),
+            col(BattleRow.prompt_set),
+            col(VoteRow.outcome),
+            _length(a),
+            _length(b),
+        )
+        .outerjoin(a, is_voted_on(a, "a"))
+        .outerjoin(b, is_voted_on(b, "b"))
+        .where(is_gold_row(), col(VoteRow.outcome) != Choice.SKIP)
+        .order_by(col(VoteRow.link))
+    )
+    return [
+        GoldVote(voter, item, Outcome(right), Outcome(choice), length_a, length_b)
+        for voter, item, marked, choice, length_a, length_b in session.connection().execute(query)
+        if (right := right_of(marked)) is not None
+    ]
+
+
+def _length(answer: type[AnswerRow]) -> ColumnElement[int]:
+    return core_func.coalesce(col(answer.erased_chars), core_func.length(col(answer.text)))
+
+
+PROMPTS_AT_ONCE = 500
+"""Prompts that one query asks for."""
+
+
+def instructed_votes(session: Session, prompts: Collection[str]) -> "list[ReadVote]":
+    """Give the votes that count, on whole answers to these prompts, in the order of the log."""
+    from judge.studies.gold import ReadVote
+
+    a, b = aliased(AnswerRow), aliased(AnswerRow)
+    query = (
+        select_votes(
+            tables.OWNER,
+            col(TurnRow.prompt),
+            col(a.text),
+            col(b.text),
+            col(VoteRow.outcome),
+            col(VoteRow.link),
+        )
+        .join(TurnRow, labels.voted_on())
+        .join(a, is_voted_on(a, "a"))
+        .join(b, is_voted_on(b, "b"))
+        .where(
+            is_counted(DEFAULT),
+            *(col(answer.status) == AnswerStatus.COMPLETE for answer in (a, b)),
+            *(col(answer.nonce).is_not(None) for answer in (a, b)),
+        )
+    )
+    as_given = {storable(prompt): prompt for prompt in prompts}
+    names = [*as_given]
+    rows = [
+        row
+        for start in range(0, len(names), PROMPTS_AT_ONCE)
+        for row in session.connection().execute(
+            query.where(col(TurnRow.prompt).in_(names[start : start + PROMPTS_AT_ONCE]))
+        )
+    ]
+    return [
+        ReadVote(voter, as_given[prompt], text_a, text_b, Outcome(choice))
+        for voter, prompt, text_a, text_b, choice, _ in sorted(rows, key=lambda row: row[-1])
+    ]
+
+
+# Facts of an evaluation card
+
+_COUNTED: Mapping[str, Any] = {
+    "sources": core_func.coalesce(col(BattleRow.prompt_set), TYPED),
+    "samplers": col(BattleRow.sampler) + " " + col(BattleRow.sampler_version),
+    "pacing": col(BattleRow.pacing),
+    "turns": cast(col(VoteRow.turn), String),
+    "choices": col(VoteRow.outcome),
+    "voter_kinds": col(VoterRow.kind),
+}
+"""By what votes are counted, as `arena.domain.study.COUNTED` names it, except labels."""
+_FACETS = {"category": "categories", "language": "languages"}
+_OF_ALL = (
+    core_func.count(),
+    core_func.count(core_func.distinct(col(BattleRow.prompt_id))),
+    core_func.count(col(BattleRow.prompt_id)),
+    core_func.min(col(VoteRow.created)),
+    core_func.max(col(VoteRow.created)),
+)
+_SYSTEM_PROMPT = case(
+    (col(AnswerRow.side) == "a", col(BattleRow.system_prompt_hash_a)),
+    else_=col(BattleRow.system_prompt_hash_b),
+)
+_ITS_MODEL = case((col(AnswerRow.side) == "a", BOTH_MODELS[0]), else_=BOTH_MODELS[1])
+_END = core_select(col(ChainRow.head), col(ChainRow.links))
+
+
+class LastCall(NamedTuple):
+    """How a model was asked last: beginning of its system prompt's SHA-256, and what was sent."""
+
+    system_prompt: str
+    decoding: Mapping[str, Any]
+
+
+class CardFacts(NamedTuple):
+    """What a card takes from the log.
+
+    Attributes
+    ----------
+    asked : mapping of str to LastCall
+        How models were asked, by id; what was never asked is missing.
+    head : str
+        Hash of the chain's newest link; empty before the first.
+    links : int
+        How many links there are.
+    """
+
+    facts: VoteFacts
+    asked: Mapping[str, LastCall]
+    head: str
+    links: int
+
+
+def card_facts(
+    session: Session, policy: Policy, models: Iterable[str], asked_since: datetime
+) -> CardFacts:
+    """Read what the log says of the votes that a policy counts, and of models, by their ids.
+
+    Parameters
+    ----------
+    asked_since : datetime
+        How models were asked is read of battles that are over: see `arena.store.tables.is_over`.
+    """
+    connection = session.connection()
+    over = is_over(asked_since)
+    rows = {
+        model: connection.execute(_newest_answer(model, over)).one_or_none() for model in models
+    }
+    asked = {model: LastCall(*row) for model, row in rows.items() if row is not None}
+    head, links = connection.execute(_END).one()
+    return CardFacts(_vote_facts(session, policy), asked, head, links)
+
+
+def _vote_facts(session: Session, policy: Policy) -> VoteFacts:
+    """Count the votes that a policy counts."""
+    connection = session.connection()
+    votes, prompts, on_prompts, first, last = connection.execute(
+        _of_policy(policy, *_OF_ALL)
+    ).one()
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*_COUNTED, *_FACETS.values())}
+    by = tuple(_COUNTED.values())
+    for *values, n in connection.execute(_of_policy(policy, *by, core_func.count()).group_by(*by)):
+        for name, value in zip(_COUNTED, values, strict=True):
+            counts[name][value] += n
+    for facet, value, n in connection.execute(_labels_of(policy)):
+        counts[_FACETS[facet]][value] = n
+    sides = (*BOTH_MODELS, col(VoteRow.fingerprint_a), col(VoteRow.fingerprint_b))
+    known = defaultdict(set)
+    for a, b, of_a, of_b in connection.execute(_of_policy(policy, *sides).distinct()):
+        known[a].add(of_a)
+        known[b].add(of_b)
+    return VoteFacts(
+        votes=votes,
+        prompts=prompts,
+        repeated=on_prompts - prompts,
+        first=first,
+        last=last,
+        versions={model: len(versions) for model, versions in sorted(known.items())},
+        **{name: in_order(by) for name, by in counts.items()},
+    )
+
+
+def _of_policy(policy: Policy, *columns: Any) -> Select[*tuple[Any, ...]]:
+    return select_votes(*columns).where(is_counted(policy))
+
+
+def _labels_of(policy: Policy) -> Select[*tuple[Any, ...]]:
+    columns = (col(PromptLabelRow.facet), col(PromptLabelRow.value))
+    return (
+        _of_policy(policy, *columns, core_func.count())
+        .join(TurnRow, labels.voted_on())
+        .join(PromptLabelRow, col(PromptLabelRow.turn_id) == col(TurnRow.id))
+        .where(
+            labels.is_by(policy.tagger),
+            col(PromptLabelRow.facet).in_(_FACETS),
+        )
+        .group_by(*columns)
+    )
+
+
+def _newest_answer(model: str, over: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Select the newest answer of a model, in some battles, that nothing took the place of."""
+    return (
+        core_select(_SYSTEM_PROMPT, col(AnswerRow.decoding))
+        .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
+        .where(col(AnswerRow.model_id) == model, _ITS_MODEL.in_([model]), over)
+        .order_by(col(AnswerRow.id).desc())
+        .limit(1)
+    )

@@ -1,6 +1,8 @@
-"""The roster in the database: who battles, in every process, without a restart.
+"""The roster in the database: which models battle, in every process, without a restart.
 
-Ids of prompts: equal ones share one, by which nobody without the secret can guess them.
+`entries` reads it, `add`, `change` and `release` change it, and `version` grows with each change,
+by which processes notice it. At the end is the id of a prompt: equal prompts share one, which
+nobody without the secret can guess.
 """
 
 import hmac
@@ -44,6 +46,8 @@ from arena.store.tables import (
     new_nonce,
 )
 from rating.sentences import Sentence
+
+# Roster
 
 NO_WEIGHT = Sentence("A weight is a number from 0 to 1,000,000, not %(weight)s.")
 
@@ -492,6 +496,9 @@ def _require_two(roster: Collection[Entry], *, weighted: bool) -> None:
             n=len(drawn),
         )
         raise RoomError(msg)
+
+
+# Ids of prompts
 
 
 def prompt_secret(store: Store, now: datetime) -> str:

@@ -18,6 +18,7 @@ from arena.store.engine import (
     LOCK_TIMEOUT_S,
     WAIT_S,
     Lease,
+    Notifications,
     clear_space,
     describe,
     migrate,
@@ -29,7 +30,6 @@ from arena.store.engine import (
     snapshot,
     sqlite_file,
 )
-from arena.store.voting import Notifications
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,38 +1,24 @@
-"""Studies by people in the database, with gold battles and instructions.
+"""Studies by people in the database: items, who rates, what waits for whom, and ratings.
 
-Studies by people: items, who rates, what waits for whom, and ratings.
-
-Whatever gives an item out or takes a rating in locks the row of its study first: so no item gets
-more ratings than its study wants, even if several raters rate at the same time.
-
-Votes on gold battles, as the log has them.
-
-Votes on prompts with instructions that can be checked, as the log has them.
-
-What endpoints have taught: the parameters that they refuse, each in their own words.
-
-What the counted votes of a log say of themselves, and how the models in it were asked.
+`create` writes a study, `give` gives a rater the next item, `rate` takes a rating in, and `rows`
+are the export. Whatever gives an item out or takes a rating in locks the row of its study first:
+so no item gets more ratings than its study wants, even if several raters rate at the same time.
 """
 
 import json
 import secrets
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, String, case, cast, func, insert, select
+from sqlalchemy import Select, case, func, insert, select
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
-from arena.domain.battle import AnswerStatus
-from arena.domain.model import right_of
 from arena.domain.study import (
     HOLD,
     RATED_BY_K,
-    TYPED,
     Next,
     Past,
     Place,
@@ -44,45 +30,26 @@ from arena.domain.study import (
     StudyKind,
     StudyPlan,
     StudyRemarks,
-    VoteFacts,
     as_plain,
     blind_steps,
-    in_order,
     next_of,
     order_of,
     revealed,
 )
-from arena.domain.vote import DEFAULT, Choice, Policy, Voter, attributes
+from arena.domain.vote import Choice, Voter, attributes
 from arena.errors import RatingRefusedError, UnknownStudyError
-from arena.store import labels
 from arena.store.people import devices_of
 from arena.store.tables import (
-    BOTH_MODELS,
-    OWNER,
-    AnswerRow,
-    BattleRow,
-    ChainRow,
-    EndpointLessonRow,
-    PromptLabelRow,
     StudyAssignmentRow,
     StudyItemRow,
     StudyRaterRow,
     StudyRatingRow,
     StudyRow,
-    TurnRow,
-    VoteRow,
     VoterRow,
-    is_counted,
-    is_gold,
-    is_over,
-    is_voted_on,
-    select_votes,
 )
-from judge.budget import first_difference
-from judge.studies.gold import GoldVote, ReadVote
-from rating.outcome import SHOWN_FIRST, SIDES, Outcome, of_sides
+from judge.case import first_difference
+from rating.outcome import SHOWN_FIRST, SIDES, of_sides
 from rating.sentences import Sentence
-from rating.tables.files import storable
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
 _PART_OF_PLAN = ("raters_per_item", "repeats", "pilot", "pass_share", "until", "reveal")
@@ -702,225 +669,3 @@ def _shown(
 def _key(row: Any) -> int:
     assert row.id is not None, "the row was not written"
     return int(row.id)
-
-
-def votes(session: Session) -> list[GoldVote]:
-    """Give the votes on gold battles in the order of the log; a skip is none."""
-    a, b = aliased(AnswerRow), aliased(AnswerRow)
-    query = (
-        select_votes(
-            OWNER,
-            func.coalesce(col(BattleRow.prompt_id), col(BattleRow.public_id)),
-            col(BattleRow.prompt_set),
-            col(VoteRow.outcome),
-            _length(a),
-            _length(b),
-        )
-        .outerjoin(a, is_voted_on(a, "a"))
-        .outerjoin(b, is_voted_on(b, "b"))
-        .where(is_gold(), col(VoteRow.outcome) != Choice.SKIP)
-        .order_by(col(VoteRow.link))
-    )
-    return [
-        GoldVote(voter, item, Outcome(right), Outcome(choice), length_a, length_b)
-        for voter, item, marked, choice, length_a, length_b in session.connection().execute(query)
-        if (right := right_of(marked)) is not None
-    ]
-
-
-def _length(answer: type[AnswerRow]) -> ColumnElement[int]:
-    return func.coalesce(col(answer.erased_chars), func.length(col(answer.text)))
-
-
-AT_ONCE = 500
-"""Prompts that one query asks for."""
-
-
-def instructed_votes(session: Session, prompts: Collection[str]) -> list[ReadVote]:
-    """Give the votes that count, on whole answers to these prompts, in the order of the log."""
-    a, b = aliased(AnswerRow), aliased(AnswerRow)
-    query = (
-        select_votes(
-            OWNER,
-            col(TurnRow.prompt),
-            col(a.text),
-            col(b.text),
-            col(VoteRow.outcome),
-            col(VoteRow.link),
-        )
-        .join(TurnRow, labels.voted_on())
-        .join(a, is_voted_on(a, "a"))
-        .join(b, is_voted_on(b, "b"))
-        .where(
-            is_counted(DEFAULT),
-            *(col(answer.status) == AnswerStatus.COMPLETE for answer in (a, b)),
-            *(col(answer.nonce).is_not(None) for answer in (a, b)),
-        )
-    )
-    as_given = {storable(prompt): prompt for prompt in prompts}
-    names = [*as_given]
-    rows = [
-        row
-        for start in range(0, len(names), AT_ONCE)
-        for row in session.connection().execute(
-            query.where(col(TurnRow.prompt).in_(names[start : start + AT_ONCE]))
-        )
-    ]
-    return [
-        ReadVote(voter, as_given[prompt], text_a, text_b, Outcome(choice))
-        for voter, prompt, text_a, text_b, choice, _ in sorted(rows, key=lambda row: row[-1])
-    ]
-
-
-VALID_FOR = timedelta(days=30)
-"""For so long a lesson holds: endpoints change, and what is omitted changes the answers."""
-
-
-def every(session: Session, now: datetime) -> Mapping[str, Mapping[str, str]]:
-    """Return what is known of every endpoint: its sentence by parameter, by its name."""
-    row = EndpointLessonRow
-    columns = (col(row.endpoint), col(row.name), col(row.sentence))
-    lessons: dict[str, dict[str, str]] = defaultdict(dict)
-    for endpoint, name, sentence in session.connection().execute(
-        select(*columns).where(col(row.created) > now - VALID_FOR)
-    ):
-        lessons[endpoint][name] = sentence
-    return lessons
-
-
-def of(session: Session, endpoint: str, now: datetime) -> Mapping[str, str]:
-    """Return what is known of an endpoint."""
-    return every(session, now).get(endpoint, {})
-
-
-def keep(session: Session, endpoint: str, name: str, sentence: str, now: datetime) -> None:
-    """Write a lesson down, in the place of what was learnt of the same before."""
-    values = {"endpoint": endpoint, "name": name, "sentence": sentence, "created": now}
-    new = postgresql.insert(EndpointLessonRow).values(values)
-    again = {column: new.excluded[column] for column in ("sentence", "created")}
-    session.connection().execute(
-        new.on_conflict_do_update(index_elements=["endpoint", "name"], set_=again)
-    )
-
-
-_COUNTED: Mapping[str, Any] = {
-    "sources": func.coalesce(col(BattleRow.prompt_set), TYPED),
-    "samplers": col(BattleRow.sampler) + " " + col(BattleRow.sampler_version),
-    "pacing": col(BattleRow.pacing),
-    "turns": cast(col(VoteRow.turn), String),
-    "choices": col(VoteRow.outcome),
-    "voter_kinds": col(VoterRow.kind),
-}
-"""By what votes are counted, as `arena.domain.study.COUNTED` names it, except labels."""
-_LABELS = {"category": "categories", "language": "languages"}
-_OF_ALL = (
-    func.count(),
-    func.count(func.distinct(col(BattleRow.prompt_id))),
-    func.count(col(BattleRow.prompt_id)),
-    func.min(col(VoteRow.created)),
-    func.max(col(VoteRow.created)),
-)
-_SYSTEM_PROMPT = case(
-    (col(AnswerRow.side) == "a", col(BattleRow.system_prompt_hash_a)),
-    else_=col(BattleRow.system_prompt_hash_b),
-)
-_ITS_MODEL = case((col(AnswerRow.side) == "a", BOTH_MODELS[0]), else_=BOTH_MODELS[1])
-_END = select(col(ChainRow.head), col(ChainRow.links))
-
-
-class Asked(NamedTuple):
-    """How a model was asked last: beginning of its system prompt's SHA-256, and what was sent."""
-
-    system_prompt: str
-    decoding: Mapping[str, Any]
-
-
-class Logged(NamedTuple):
-    """What a card takes from the log.
-
-    Attributes
-    ----------
-    asked : mapping of str to Asked
-        How models were asked, by id; what was never asked is missing.
-    head : str
-        Hash of the chain's newest link; empty before the first.
-    links : int
-        How many links there are.
-    """
-
-    facts: VoteFacts
-    asked: Mapping[str, Asked]
-    head: str
-    links: int
-
-
-def read(session: Session, policy: Policy, models: Iterable[str], asked_since: datetime) -> Logged:
-    """Read what the log says of the votes that a policy counts, and of models, by their ids.
-
-    Parameters
-    ----------
-    asked_since : datetime
-        How models were asked is read of battles that are over: see `arena.store.tables.is_over`.
-    """
-    connection = session.connection()
-    over = is_over(asked_since)
-    rows = {model: connection.execute(_newest(model, over)).one_or_none() for model in models}
-    asked = {model: Asked(*row) for model, row in rows.items() if row is not None}
-    head, links = connection.execute(_END).one()
-    return Logged(_vote_facts(session, policy), asked, head, links)
-
-
-def _vote_facts(session: Session, policy: Policy) -> VoteFacts:
-    """Count the votes that a policy counts."""
-    connection = session.connection()
-    votes, prompts, on_prompts, first, last = connection.execute(_counted(policy, *_OF_ALL)).one()
-    counts: dict[str, Counter[str]] = {name: Counter() for name in (*_COUNTED, *_LABELS.values())}
-    by = tuple(_COUNTED.values())
-    for *values, n in connection.execute(_counted(policy, *by, func.count()).group_by(*by)):
-        for name, value in zip(_COUNTED, values, strict=True):
-            counts[name][value] += n
-    for facet, value, n in connection.execute(_labels(policy)):
-        counts[_LABELS[facet]][value] = n
-    sides = (*BOTH_MODELS, col(VoteRow.fingerprint_a), col(VoteRow.fingerprint_b))
-    known = defaultdict(set)
-    for a, b, of_a, of_b in connection.execute(_counted(policy, *sides).distinct()):
-        known[a].add(of_a)
-        known[b].add(of_b)
-    return VoteFacts(
-        votes=votes,
-        prompts=prompts,
-        repeated=on_prompts - prompts,
-        first=first,
-        last=last,
-        versions={model: len(versions) for model, versions in sorted(known.items())},
-        **{name: in_order(by) for name, by in counts.items()},
-    )
-
-
-def _counted(policy: Policy, *columns: Any) -> Select[*tuple[Any, ...]]:
-    return select_votes(*columns).where(is_counted(policy))
-
-
-def _labels(policy: Policy) -> Select[*tuple[Any, ...]]:
-    columns = (col(PromptLabelRow.facet), col(PromptLabelRow.value))
-    return (
-        _counted(policy, *columns, func.count())
-        .join(TurnRow, labels.voted_on())
-        .join(PromptLabelRow, col(PromptLabelRow.turn_id) == col(TurnRow.id))
-        .where(
-            labels.is_by(policy.tagger),
-            col(PromptLabelRow.facet).in_(_LABELS),
-        )
-        .group_by(*columns)
-    )
-
-
-def _newest(model: str, over: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    """Select the newest answer of a model, in some battles, that nothing took the place of."""
-    return (
-        select(_SYSTEM_PROMPT, col(AnswerRow.decoding))
-        .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
-        .where(col(AnswerRow.model_id) == model, _ITS_MODEL.in_([model]), over)
-        .order_by(col(AnswerRow.id).desc())
-        .limit(1)
-    )

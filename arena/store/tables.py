@@ -1,6 +1,7 @@
-"""The tables: every field that could not be recovered later is here from the first day.
+"""The tables of the database, and the clauses of queries that state which votes and battles count.
 
-Which votes count under a policy, and which battles are over, as clauses of queries.
+Every field that could not be recovered later is written from the first day. Each change needs a
+migration. `is_counted` is a policy as a clause, and `is_over` states which battles have ended.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
-"""Verifies that the vote log is as it was written: follows its chain from the first link on.
+"""Verification of the vote log; and backup and restore of a database.
 
-Backup and restore: one file for both kinds of database.
-
-A backup is a SQLite file with the schema of the version that made it, so any SQLite can read it.
+`verify` follows the chain of a database from the first link on, and compares it with all that
+names it or is made of it; `follow` does so with links from anywhere, such as a file. A backup is a
+SQLite file with the schema of the version that made it, so any SQLite can read it.
 """
 
 import hashlib
@@ -497,6 +497,8 @@ def _link(row: AnyRow, kind: LinkKind, name: str, bound: str | None) -> Link:
         bound=bound,
     )
 
+
+# Backup and restore
 
 Progress = Callable[[int, int], None]
 """Called with the rows copied so far and the rows in all."""

@@ -1,41 +1,27 @@
-"""What is written about a vote: itself, remarks, exclusions, and notice to other processes.
+"""The transactions of a vote: casting it, remarks beside it, its exclusion and its reinstatement.
 
-The transactions that extend the chain: a vote with every check, and an exclusion of one.
-
-Its statements are built once: people wait for a vote.
-
-What voters remark beside their votes: rows of their own, which no link of the chain binds.
-
-Votes that a policy excludes from here on, and reinstates: rows that are only added.
-
-What processes send one another over PostgreSQL, with its NOTIFY and LISTEN.
-
-Nothing of it is stored, and what is sent while nobody listens is lost: whoever needs an answer
-asks again.
+`cast` and `exclude` extend the hash chain; both write nothing unless every check passes. Remarks
+are rows of their own, which no link binds. Exclusions are only added: `readmit` adds a counter
+row, and the newest row on a vote decides. Statements of `cast` are built once, as people wait for
+a vote.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Connection,
-    Engine,
     Float,
-    String,
     bindparam,
     func,
     insert,
     or_,
     select,
-    text,
     type_coerce,
     update,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Intent, Mode, Remarks, Side, current_state, in_order
@@ -46,12 +32,10 @@ from arena.errors import (
     EXPIRED,
     AlreadyVotedError,
     NotReadyError,
-    StoreError,
     UnknownBattleError,
 )
 from arena.store import chain
 from arena.store.chain import Ballot
-from arena.store.engine import KEEPALIVE
 from arena.store.tables import (
     BOTH_MODELS,
     LAST_ASKED,
@@ -72,6 +56,8 @@ from arena.store.tables import (
 from arena.store.tables import is_gold as is_gold_row
 from rating.outcome import SHOWN_FIRST, SIDES, of_sides
 from rating.sentences import Sentence
+
+# Remarks
 
 VOTE_BEFORE_REASONS = Sentence("Vote first. Then you can give reasons.")
 NOT_ASKED = Sentence("This arena does not ask for reasons.")
@@ -190,6 +176,9 @@ def _before_reveal(there: Any, remarks: Remarks) -> bool:
 def _values(remarks: Remarks, now: datetime | None) -> dict[str, Any]:
     reasons = {"reasons_a": list(remarks.reasons_a), "reasons_b": list(remarks.reasons_b)}
     return asdict(remarks) | reasons | {"updated": now}
+
+
+# Votes
 
 
 def _of_model(column: Any, model: Any) -> Any:
@@ -350,6 +339,8 @@ def _append(
     (key,) = appended.inserted_primary_key or (0,)
     return int(key)
 
+
+# Exclusions
 
 HELD = "held"
 APPLIED = "applied"
@@ -578,100 +569,3 @@ def held(session: Session) -> dict[str, float]:
         .order_by(col(FlagRow.rule))
     )
     return dict(session.connection().execute(query).all())
-
-
-LONGEST = 7_999
-"""Bytes that PostgreSQL takes in one message."""
-
-_SENT = (
-    func.unnest(
-        bindparam("channels", type_=ARRAY(String)), bindparam("messages", type_=ARRAY(String))
-    )
-    .table_valued("channel", "message")
-    .render_derived()
-)
-_SEND = select(
-    # Nothing is lost with a message, so nobody waits until the commit is on the disk.
-    func.set_config("synchronous_commit", "off", True),
-    func.count(func.pg_notify(_SENT.c.channel, _SENT.c.message)),
-).select_from(_SENT)
-
-
-class Notifications:
-    """One process's way to send messages to the others, and to get theirs.
-
-    Parameters
-    ----------
-    process : int
-        Its number, under which others reach it: see `arena.store.engine`.
-    """
-
-    def __init__(self, engine: Engine, process: int) -> None:
-        self.process = process
-        self._engine = engine
-        self._listening: Connection | None = None
-
-    def send(self, messages: Sequence[tuple[int, str]]) -> None:
-        """Send messages, each to a process by its number, in one transaction.
-
-        Raises
-        ------
-        StoreError
-            If the database cannot be reached; nothing was sent then.
-        """
-        sent = {
-            "channels": [_channel(process) for process, _ in messages],
-            "messages": [message for _, message in messages],
-        }
-        try:
-            with self._engine.connect() as connection:
-                connection.execution_options(isolation_level="AUTOCOMMIT").execute(_SEND, sent)
-        except SQLAlchemyError as error:
-            raise _cut_off(error) from error
-
-    def receive(self, wait_s: float) -> list[str]:
-        """Give what others have sent, as soon as there is any; nothing after ``wait_s`` seconds.
-
-        The first call begins to listen, and so does the next one after an error.
-
-        Raises
-        ------
-        StoreError
-            If the connection was lost or cannot be made: messages may have been lost.
-        """
-        try:
-            connection = self._listening = self._listening or self._listen()
-            # psycopg's own connection: SQLAlchemy knows no notifications.
-            driver: Any = connection.connection.dbapi_connection
-            received = driver.notifies(timeout=wait_s, stop_after=1)
-            return [notify.payload for notify in received]
-        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
-            self.close()
-            raise _cut_off(error) from error
-
-    def close(self) -> None:
-        """Listen no longer."""
-        listening, self._listening = self._listening, None
-        if listening is not None:
-            with suppress(SQLAlchemyError):  # it may be lost already
-                listening.close()
-
-    def _listen(self) -> Connection:
-        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        connection.detach()  # not one of the pool's, and closed when it is let go
-        try:
-            for statement in (*KEEPALIVE, f'LISTEN "{_channel(self.process)}"'):
-                connection.execute(text(statement))
-        except SQLAlchemyError:
-            connection.close()
-            raise
-        return connection
-
-
-def _channel(process: int) -> str:
-    return f"arena_{process}"
-
-
-def _cut_off(error: Exception) -> StoreError:
-    reason = str(error).strip().partition("\n")[0]
-    return StoreError(f"This process cannot reach the others: {reason}")

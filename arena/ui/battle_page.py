@@ -1,10 +1,9 @@
-"""The battle page: a few components of Gradio's around an element of our own, as one document.
+"""The battle page: a few components of Gradio around an element of the arena, as one document.
 
-What it shows of a battle beside the answers is rendered here, too, from a `Snapshot`, in which a
-model has a name only once a committed vote has revealed it.
-
-Nothing of a battle goes through Gradio: the element ``arena-battle`` (static/page.js) talks to the
-HTTP API, and what Gradio brings is made once, in a process of its own.
+Nothing of a battle goes through Gradio: the element ``arena-battle`` (static/page.js) talks to
+the HTTP API, and what Gradio brings is made once, in a process of its own. `battle_view` renders
+what is shown beside the answers, from a `Snapshot`, in which a model has a name only once a
+committed vote has revealed it.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from arena.catalogue import words_in
+from arena.catalogue import Language, words_in
 from arena.domain.battle import (
     CONFIDENCE,
     KINDS,
@@ -42,7 +41,7 @@ from arena.domain.battle import (
     Snapshot,
     WhenAsked,
 )
-from arena.domain.vote import DEFAULT, Choice, Language, Voter
+from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.endpoints.local import SCHEME, local_model
 from arena.guard.access import FRONT_PAGE, VISITORS
 from arena.pages.rendering import environment, visit_to

@@ -1,10 +1,9 @@
-"""IFEval's 25 instructions by id, rows of its data, and whether a response follows them.
+"""IFEval: 25 verifiable instructions, their checkers, and the four scores with intervals.
 
-IFEval's checkers: functions of a response that is not blank, and of IFEval's arguments.
-
-What language a text is in, by its script and its commonest words; and its sentences.
-
-IFEval's four scores, with intervals that allow for prompts with several instructions.
+`read_task` reads a row of IFEval's data, `check` checks a response against its instructions, and
+`accuracy` scores checked responses; `share` allows for prompts with several instructions.
+`language_of` names the language of a text by its script and its commonest words. A checker is a
+function of a response that is not blank, and of IFEval's arguments.
 """
 
 import json
@@ -27,6 +26,9 @@ from numpy.typing import NDArray
 from rating.errors import DataError
 from rating.leave_out import influence_factor, influence_variance, quantile
 from rating.typing import Floats
+
+# Language of a text
+
 
 _MAIN_SHARE = 2 / 3
 _SURE_OF_CHINESE = 20
@@ -205,6 +207,9 @@ def common_words() -> Mapping[str, Mapping[str, frozenset[str]]]:
     }
 
 
+# Sentences
+
+
 _CLOSING = "\"'”’»)]}*_`"
 _OPENING = "\"'“‘«([{*_`"
 _FULL_STOP_IN_A_RUN = re.compile("([。！？।॥؟۔])")
@@ -259,6 +264,9 @@ def _is_dotted(word: str) -> bool:
     return "." in word and all(len(part) == 1 and part.isalpha() for part in word.split("."))
 
 
+# Checkers
+
+
 _POSTSCRIPTS = {"P.S.": r"p\.\s?s\.", "P.P.S": r"p\.\s?p\.\s?s"}
 _ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _FENCES = ("```json", "```Json", "```JSON", "```")
@@ -268,7 +276,7 @@ _ENDS_A_FIRST_WORD = re.compile(r"""[.,?!'"]""")
 Letter = NewType("Letter", str)
 """One character."""
 Language = NewType("Language", str)
-"""A key of `judge.ifeval.SCRIPTS`."""
+"""A key of `SCRIPTS`."""
 
 
 class _Relation(StrEnum):
@@ -577,6 +585,9 @@ def _no_comma(response: str) -> bool:
     return "," not in response
 
 
+# Arguments of checkers
+
+
 Checker = Callable[..., bool | None]
 """Whether a response that is not blank follows, given IFEval's arguments; None if in doubt."""
 
@@ -706,6 +717,9 @@ CHECKERS: Mapping[str, Checker] = {
     "change_case:english_lowercase": _english_lowercase,
     "punctuation:no_comma": _no_comma,
 }
+
+
+# Tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -881,6 +895,9 @@ def _any(results: Iterable[bool | None]) -> bool | None:
             return True
         unknown |= result is None
     return None if unknown else False
+
+
+# Scores
 
 
 @dataclass(frozen=True, slots=True)

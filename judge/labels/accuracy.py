@@ -1,12 +1,9 @@
-"""How often labels occur, and how often the rules that give them err.
+"""Accuracy of rule-based taggers, corrected label shares, and names that reveal an author.
 
-How right the taggers are, on samples labelled by hand, and what that does to shares.
-
-How often each label is given, raw and corrected for the errors of the tagger.
-
-Whether an answer names its author: a model, its family or its vendor, in the first person.
-
-Whether what an agent did says whose it is: names of models and vendors in its steps.
+`accuracies` compares every tagger with samples labelled by hand; `shares` gives how often each
+label occurs, raw and corrected for the tagger's errors. `self_naming` finds whether an answer
+names its author: a model, its family or its vendor, in the first person. `names_in_runs` finds
+names of models and vendors in the steps of agents.
 """
 
 import math
@@ -21,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judge.budget import Step
+from judge.case import Step
 from judge.ifeval import Share, share
 from judge.labels.taggers import CATEGORIES, INTENTS, OTHER, REFUSAL, UNKNOWN, Label, tag
 from judge.replies import refuses
@@ -30,6 +27,9 @@ from judge.studies.estimates import Estimate
 from judge.tables.items import RatingItem, Response
 from rating.errors import NotIdentifiedError
 from rating.typing import Floats
+
+# Self-naming in answers
+
 
 VERSION = "1"
 """Of the rules in `self_naming.toml`; another version is another set of rules."""
@@ -98,6 +98,9 @@ def _rules(names: Sequence[str]) -> tuple[list[re.Pattern[str]], re.Pattern[str]
             rule = rule.replace(f"{{{name}}}", part)
         rules.append(re.compile(rule))
     return rules, re.compile(rf"\b(?:{known})(?!\w)", re.I)
+
+
+# Accuracy on labelled samples
 
 
 YES_NO = ("hard", "instructions")
@@ -241,7 +244,7 @@ def _estimated(hits: int, n: int, rng: np.random.Generator) -> Floats:
 
 
 def self_naming_accuracy() -> tuple[Accuracy, Accuracy]:
-    """Hold `judge.labels.accuracy` against a sample: rows its rules were fitted to, and not.
+    """Hold `self_naming` against a sample: rows its rules were fitted to, and not.
 
     The rules were improved on every other row, from the first on; the rest was not looked at.
     """
@@ -377,6 +380,9 @@ def in_words(one: Share) -> str:
     return f"{one.rate:.2f} ({one.low:.2f} to {one.high:.2f})" if one.n else "–"
 
 
+# Shares of labels
+
+
 SHOWN = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, "refusal")
 """Facets whose values are names; ``no`` is not shown."""
 
@@ -396,7 +402,7 @@ def shares(counts: Mapping[tuple[str, str], int], *, by_rules: bool = True) -> d
     dict
         ``prompts``, how many there are; and ``labels``: ``facet``, ``value``, ``n``, ``share``,
         and ``corrected`` with ``lower`` and ``upper`` where the label is one of yes and no whose
-        tagger's errors are known (`judge.labels.accuracy.Accuracy.corrected`).
+        tagger's errors are known (`Accuracy.corrected`).
 
     Examples
     --------
@@ -424,6 +430,9 @@ def _accuracy(facet: str, value: str) -> Accuracy | None:
     named = facet == "intent" and value in MEASURED_INTENTS
     tagger = value if named else facet if value == "yes" else ""
     return accuracies()[tagger] if tagger else None
+
+
+# Names in runs of agents
 
 
 _EVERYDAY = {"amazon", "bard", "falcon", "google", "granite", "inflection", "jamba", "meta"} | {

@@ -1,8 +1,9 @@
-"""Prompts of files: read in their order, and written again with a column a label.
+"""Prompts of files: labels, groups, contamination tests, and a language model as tagger.
 
-Whether a model has learnt a benchmark by heart: it prefers the order of the items.
-
-A model as tagger: what it is asked of a prompt, how its reply is read, and what is labelled.
+`label_file` and `group_file` write a file again with columns for labels and groups of prompts;
+`before_and_after`, `rated_apart` and `down_sampled` rate votes apart by prompts. `memory` tests
+whether a model prefers the published order of a benchmark's items, and so has seen it. `Tagging`
+is the method by which a language model labels prompts.
 """
 
 import json
@@ -67,6 +68,9 @@ from rating.tables.duckdb_engine import require_target, write_beside
 from rating.tables.files import Files, json_or_text, quoted, read_text
 from rating.tables.sources import opened, parse_moments
 from rating.typing import Bools, Floats
+
+# Prompts of files
+
 
 PROMPTS = (
     *("prompt", "instruction", "question", "text", "turns", "conversation"),
@@ -466,6 +470,9 @@ def _boards_apart(
     return groups.reports["yes"], groups.reports["no"]
 
 
+# Contamination by the order of items
+
+
 BETWEEN = "\n\n"
 """What stands between items."""
 FEWEST_SHARDS = 2
@@ -595,6 +602,9 @@ def planted(seed: int, shards: int, permutations: int) -> dict[str, dict[str, An
         name: memory(asked, lambda texts, toy=toy: {t: toy.log_likelihood(t) for t in texts})  # type: ignore[misc]
         for name, toy in toys.items()
     }
+
+
+# A language model as tagger
 
 
 TAGGED_FACETS = ("category", "language", "intent", "turns", "chars", "hard")

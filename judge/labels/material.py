@@ -1,15 +1,12 @@
-"""Texts of prompts: releases, overlap with benchmarks, duplicates, and personal data.
+"""Prompt texts: releases of topics, benchmark overlap, near duplicates, and personal data.
 
-Releases of topics: counts that, where prompts are private, speak of ten people at least.
+`private_release` publishes counts of topics, each of at least ten people, where prompts are
+private. `overlapping` finds prompts that a benchmark holds, `compared` whether models are better
+on them. `duplicates` groups exact and near duplicates. `scrub` replaces personal data: e-mail
+addresses, phone numbers, keys and IP addresses.
 
-Prompts that a benchmark holds, too, and whether models are better on those.
-
-Prompts that are alike: exact and near duplicates, and how fresh prompts are.
-
-Personal data in texts by rules of our own: mail, phone numbers, keys, addresses of IP.
-
-Names of people are left as they are: what tells them from other names is a model of a language,
-which errs in others, and none is small enough to be brought along.
+Names of people stay. Only a language model could find them; it errs in other languages, and none
+is small enough to be included.
 """
 
 import io
@@ -38,6 +35,9 @@ from rating import Report
 from rating.errors import DataError
 from rating.leave_out import quantile
 from rating.typing import Bools, Floats, Ints
+
+# Releases of topics
+
 
 FIRST_PROMPTS, FIRST_PEOPLE = 500, 50
 """Of private prompts, from which a hierarchy is learnt: it is fixed from then on."""
@@ -294,6 +294,9 @@ def _shown(values: Mapping[str, Any]) -> ShownTopic:
     )
 
 
+# Overlap with benchmarks
+
+
 GRAM = 13
 """Words in a row that two texts share by accident less than once in a long while."""
 
@@ -454,6 +457,9 @@ def _holm(values: Sequence[float]) -> list[float]:
 def overlapping(prompts: Sequence[Sequence[str]], benchmark: Benchmark) -> Bools:
     """Say of each row whether one of its prompts is in the benchmark."""
     return np.array([any(map(benchmark.holds, texts)) for texts in prompts], dtype=bool)
+
+
+# Duplicates
 
 
 SHINGLE = 5
@@ -691,6 +697,9 @@ def _plain(one: Share) -> dict[str, float] | None:
     if not one.n:
         return None
     return {"share": one.rate, "lower": one.low, "upper": one.high, "n": one.n}
+
+
+# Personal data
 
 
 VERSION = "1"

@@ -1,6 +1,7 @@
-"""Whom models refuse what: packs of prompts, how each answer is read, and rates by category.
+"""Refusal and compliance rates of models by category, on packs of harmful and benign prompts.
 
-Refusal rates as `arena safety` writes them, as columns for the leaderboard.
+`read_pack` reads prompts, `Answers` asks a model, and `rates` gives the rates of each category.
+`read_safety` reads the rates that `arena safety` wrote, as columns for the leaderboard.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,6 +22,9 @@ from judge.tables.annotations import read_annotations
 from rating.errors import DataError
 from rating.sentences import Sentence, counted
 from rating.tables.files import parsed, read_text
+
+# Packs and rates
+
 
 Kind = Literal["harmful", "benign"]
 What = Literal["refusal", "over_refusal", "compliance"]
@@ -293,6 +297,9 @@ def on_rates(done: Sequence[Rate], judge: Accuracy | None, *, judged: bool) -> I
         yield f"The judge on {judge.rows:,} labelled answers: {', '.join(parts)}{rest}."
     if any(rate.is_few for rate in done):
         yield f"Rates on fewer than {FEW} prompts are only a hint."
+
+
+# Rates on the leaderboard
 
 
 Column = tuple[What, Mode]

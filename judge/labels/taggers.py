@@ -1,10 +1,8 @@
-"""The taggers: what a prompt asks for, by rules that need no model and no network.
+"""Taggers: labels of prompts and answers by rules that need no model and no network.
 
-Which of IFEval's 25 instructions a prompt gives, by the words in which people give them.
-
-Which answers of a turn decline what was asked, as a label.
-
-A rule of a tagger: patterns, and what is quicker to look for and has to be there.
+`tag` describes what a prompt asks for, `instructions_in` which of IFEval's 25 instructions it
+gives, and `refusal` which answers of a turn decline. `RULES` are read from ``rules.toml``; a
+`Rule` looks for fixed parts of words before it tries a pattern, because that is quicker.
 """
 
 import re
@@ -15,6 +13,8 @@ from typing import NamedTuple
 
 from judge.ifeval import language_of
 from judge.replies import refuses
+
+# Rules
 
 
 class Part(NamedTuple):
@@ -77,6 +77,9 @@ def instructions_in(text: str) -> tuple[str, ...]:
     ('length_constraints:number_words', 'punctuation:no_comma')
     """
     return tuple(id for id, rule in RULES.items() if rule.holds(text))
+
+
+# Labels of prompts
 
 
 TAGGER = "rules"
@@ -261,6 +264,9 @@ def _intent(text: _Text) -> str:
     ):
         return "playing"
     return "asking"
+
+
+# Refusals
 
 
 REFUSAL = "refusal"

@@ -1,10 +1,8 @@
-"""A method of judging as a file says it: what is asked in which words, and how it is read.
+"""Methods of judging as TOML files: templates, grammar of the reply, and validation.
 
-What methods go by beside the case: checklists of prompts, and margins of length.
-
-Reads a method of judging from its file, and states what in it cannot be.
-
-The keys of a method's file, and what each may be.
+`published` and `read_method` read a `FileMethod`: in which words a judge is asked, and how its
+reply is read. A file with an unknown key or a contradiction raises an error that quotes it.
+`written` collects checklists by prompt, and `margined` takes a length margin off verdicts.
 """
 
 import re
@@ -38,6 +36,9 @@ from judge.verdict import Judged
 from rating.errors import DataError
 from rating.tables.files import parsed_toml
 from rating.tables.files import read_text as read_text_file
+
+# Checklists and length margins
+
 
 Checklists = Mapping[str, tuple[str, ...]]
 """Questions by `Case.prompt_id`."""
@@ -137,6 +138,9 @@ def reward(preference: Preference) -> float:
     [1.0, 0.5, 0.0, -0.5, -1.0]
     """
     return 2 * preference.first - 1
+
+
+# Keys of a file
 
 
 FIELDS = (
@@ -335,6 +339,9 @@ def _require_keys(source: str, table: str, values: Mapping[str, Any], keys: Keys
             raise DataError(f"{where}: the key {name!r} is missing: give {key.wanted}.")
 
 
+# Methods
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grammar:
     """How a reply is read: one of the grammars of `judge.grammar`, and what it offers.
@@ -342,7 +349,7 @@ class _Grammar:
     Attributes
     ----------
     name : str
-        One of `judge.methods.file.GRAMMARS`.
+        One of `GRAMMARS`.
     verdicts : mapping
         From what may be said to how far the first response is preferred.
     key : str
@@ -434,7 +441,7 @@ class FileMethod:
     about : str
         What is asked, in a line.
     fields : tuple of str
-        What is shown, of `judge.methods.file.FIELDS`.
+        What is shown, of `FIELDS`.
     grammar : Grammar
     score : str or None
         What `arena judge score` makes of the verdicts.
@@ -625,6 +632,9 @@ class FileMethod:
 def _answers(case: Case) -> Turns:
     """Give the answers of side A to all turns, where the user's turns are shown by themselves."""
     return tuple(turn for turn in dialogue(case) if turn[0] in ("earlier answer", "answer"))
+
+
+# Reading
 
 
 ENDING = ".toml"

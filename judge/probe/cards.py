@@ -1,6 +1,8 @@
-"""Cards of measures of similarity, on texts from files: five axes, never one number for all.
+"""Profiles of similarity measures on five axes, and probes of a judge by interventions.
 
-What a judge is probed with, by groups of interventions, and the report of what it did.
+`probe_similarity` reads texts from files and makes a card of each measure; there is no average
+over its axes. `plan` makes every intervention on pairs of answers, and `report` what a judge did
+with them (`judge.probe.verdicts` has the interventions, `judge.probe.findings` the sentences).
 """
 
 import html
@@ -50,6 +52,9 @@ from rating.errors import DataError
 from rating.tables.columns import quoted_names
 from rating.tables.files import json_or_text, read_text
 from rating.typing import Ints
+
+# Cards of measures
+
 
 Progress = Callable[[int, int], None]
 Embedding = Callable[[Sequence[str]], Measure]
@@ -419,6 +424,9 @@ def _as_judged(topics: Mapping[str, str], gains: Mapping[str, object]) -> Mappin
     if lost is not None:
         raise DataError(f"There is no topic {lost!r}: relevance and topics are not of one set.")
     return counted
+
+
+# Probes of a judge
 
 
 ALL = "all"

@@ -1,8 +1,8 @@
-"""What a judge did, in figures and in words: all thresholds and sentences.
+"""Findings of a judge's probe: agreement with votes, figures, thresholds and sentences.
 
-What explains how alike prompts are: regressions of pairs, with whole prompts permuted.
-
-People's votes on cases: matched by item or battle, and how far people agree.
+`votes_on` matches votes to the probed pairs. `findings`, `checks` and `dose_response` give what a
+judge did under interventions; all thresholds and sentences are here. `explain` regresses how alike
+prompts are on their properties, with whole prompts permuted (MRQAP), for `judge.probe.prompts`.
 """
 
 import math
@@ -31,6 +31,9 @@ from rating.tables.columns import KNOWN
 from rating.tables.files import Files
 from rating.tables.vote_filter import SKIP
 from rating.typing import Floats, Ints
+
+# Votes on probed cases
+
 
 Vote = tuple[NamedCase, int, float]
 """A case, the row of its vote, and 1 for its side A, -1 for side B, 0 for neither."""
@@ -170,6 +173,9 @@ def _labels(table: Annotations) -> Iterator[tuple[int, float]]:
             label = table.label(row, value)
             if not math.isnan(label):
                 yield row, label
+
+
+# Findings on a judge
 
 
 What = Literal["moved", "turned", "not_moved", "no_room", "cannot_tell"]
@@ -449,6 +455,9 @@ def dose_response(
             estimate = replace(estimate, lower=None, upper=None)
         correlations[what] = estimate.to_dict()
     return correlations
+
+
+# Regression of prompt similarity
 
 
 SAME = 1e-9

@@ -1,8 +1,8 @@
-"""Alignment: how scores agree with what people said of texts.
+"""Validation of measures against people and against simulated arenas with known truth.
 
-How well models are known by their words: a bag-of-words classifier on held-out answers.
-
-Simulated arenas whose truth is known, and the ways to rate them that are audited.
+`Alignment` estimates how scores agree with ratings of texts. `recognise` classifies held-out
+answers by model from a bag of words. `World` simulates an arena whose truth is known, and
+`MEASURES` are the ways to rate it that `judge.probe.audit` examines.
 """
 
 import math
@@ -39,6 +39,9 @@ from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 from rating.variants import online_elo
 from rating.voters import fit_taste_sd
+
+# Alignment with ratings
+
 
 RANK_CORRELATION = "rank correlation"
 NET_AGREEMENT = "net agreement"
@@ -227,6 +230,9 @@ class Alignment:
         )
 
 
+# Model recognition
+
+
 FOLDS = 5
 LEAST = 10
 """Answers of a model from which it is among those to be known."""
@@ -318,6 +324,9 @@ def _telling(classifier: Any, known: Sequence[str]) -> dict[str, list[str]]:
     vocabulary = words.get_feature_names_out()
     best = np.argsort(-weight, axis=1)[:, :5]
     return {name: vocabulary[row].tolist() for name, row in zip(known, best, strict=True)}
+
+
+# Simulated arenas
 
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
@@ -431,6 +440,9 @@ class World:
 
 def _probability(gap: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-gap)))
+
+
+# Ways to rate
 
 
 LEVEL = 0.95

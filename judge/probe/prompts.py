@@ -1,8 +1,9 @@
-"""The audit of a benchmark's prompts: do they hang together, does it matter, what explains it.
+"""Audit of a benchmark's prompts, and the clustering and retrieval axes of similarity measures.
 
-Axes of a collection: do texts of a class come together, are relevant ones still found.
-
-Cosine of embeddings: a port to whatever embeds texts, and the journal that remembers it.
+`probe_prompts` asks whether groups of prompts differ, whether that changes the ranking, and what
+explains it. `Clustering` and `Retrieval` test a measure on a collection: whether texts of a class
+come together, and whether relevant ones are still found. `embed_all` embeds each text once;
+replies are stored in a journal.
 """
 
 import asyncio
@@ -76,6 +77,9 @@ from rating.tables.duckdb_engine import columns_in_file
 from rating.tables.files import Files, expanded, kind_of
 from rating.tables.peers import mention
 from rating.typing import Floats, Ints
+
+# Audit of prompts
+
 
 Progress = Callable[[int, int], None]
 Groups = Mapping[str, tuple[Ints, tuple[str, ...]]]
@@ -590,6 +594,9 @@ def _alike_votes(rows: VoteRows, asked: Asked) -> tuple[Floats, Ints]:
     return sums[some] @ fitted.inverse_information @ sums[some].T, some
 
 
+# Clustering and retrieval
+
+
 HALVES = 20
 """Random halves of the texts, each clustered again, behind an interval."""
 
@@ -834,6 +841,9 @@ def _gains_by_rank(scores: Floats, gains: Floats) -> Floats:
     group = tie_groups(-scores)
     sizes = np.bincount(group)
     return np.asarray(np.repeat(np.bincount(group, gains) / sizes, sizes)[:DEPTH])
+
+
+# Embeddings
 
 
 Vectors = Mapping[str, Floats]

@@ -1,8 +1,9 @@
-"""Do other mixes of prompts change the ranking? Ways to weigh prompts, and ranks in any mix.
+"""Robustness of a ranking to the prompt mix, and discriminability and validity of a measure.
 
-What a measure must do to be relied on, and whether the figures show that it does.
-
-Whether a measure tells models apart: signal over noise, and shares of the variance.
+`boards_of_table` and `reach_of_votes` rank models under other weights and mixes of prompts.
+`signal_to_noise` and `variance_shares` measure how well a measure distinguishes models. The
+functions ``on_...`` state each desideratum of a measure, and whether the figures show that it is
+met.
 """
 
 import math
@@ -29,6 +30,9 @@ from rating.mix import Mix, RankReach, envelope, pooled_strengths
 from rating.options import RateOptions
 from rating.rows import VoteRows
 from rating.typing import Floats, Ints
+
+# Other mixes of prompts
+
 
 CLUSTERS = (8, 32, 128, 512)
 """Into how many clusters prompts are put by their words, where there are more prompts."""
@@ -199,6 +203,9 @@ def reach_of_table(models: Sequence[str], values: Floats, group: Ints) -> tuple[
     total = spread + luck
     share = np.divide(spread, total, out=np.zeros_like(total), where=total > 0)
     return tuple(envelope(models, (whole + share * (of_group - whole)).T, sizes))
+
+
+# Discriminability
 
 
 COMFORTABLE = 2.0
@@ -442,6 +449,9 @@ def _checked_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
         raise DataError(msg)
     models, seeds, snapshots = shape
     return models, seeds, snapshots
+
+
+# Desiderata
 
 
 NAMES = ("reruns", "validity", "discriminability", "consistency", "monotone")

@@ -1,10 +1,9 @@
-"""Whether a measure or a judge stays the same where it should.
+"""Robustness of measures and judges to changes that should not matter.
 
-Robustness and information sensitivity: what changed copies of a text score.
-
-Whether a measure stays the same: over reruns, and over choices that should not matter.
-
-Injected answers: what a judge does with responses that address it instead of the user.
+`Robustness` and `Sensitivity` score changed copies of a text. `rerun_noise` measures how far
+scores move over reruns, `consistency` how boards agree over choices that should not matter.
+`probes` sets injected answers, which address the judge instead of the user, against honest ones;
+`resisted` counts what a judge did.
 """
 
 import math
@@ -48,6 +47,8 @@ from judge.studies.boards import MIN_MODELS, correlations
 from rating.errors import DataError
 from rating.leave_out import quantile
 from rating.typing import Bools, Floats, Ints
+
+# Changed copies of a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +302,9 @@ def _ordered(removal: bool, drawn: Means) -> Part:
     return Part("net sensitivity", name, mean_of(chosen).estimate())
 
 
+# Reruns and other choices
+
+
 MOST_NOISE = 1 / 3
 """Of a score's standard error: an interval that leaves reruns out is then 5% too narrow."""
 
@@ -541,6 +545,9 @@ def consistency(boards: Sequence[str], theta: Floats, above: Bools) -> Consisten
 def spearman(one: Floats, other: Floats) -> float:
     """Return the rank correlation; NaN where a column is flat or shorter than three."""
     return correlations(one, other)["spearman"] if len(one) >= MIN_MODELS else math.nan
+
+
+# Injected answers
 
 
 HIDING = 0.2

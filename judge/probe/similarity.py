@@ -1,8 +1,9 @@
-"""Measures of how alike two texts are: classical ones, and planted ones with known cards.
+"""Similarity measures of texts, perturbations of a text, and the axes of a measure's card.
 
-Cards and their axes, and the estimates with intervals over prompts that they hold.
-
-Changes to a text, seeded and versioned: its meaning left, its meaning changed, in doses.
+`CLASSICAL` are the measures in use, beside planted ones whose cards are known. `PERTURBATIONS`,
+seeded and versioned, leave or change what a text says; `doses` removes or inserts a known part. An
+`Axis` holds an estimate with its interval over prompts; `card_of` asks a measure all that is
+planned.
 """
 
 import hashlib
@@ -25,6 +26,9 @@ from judge.studies.estimates import FEW_PROMPTS, Estimate, interval
 from rating.errors import DataError
 from rating.leave_out import drawn_sums, sums_within
 from rating.typing import Floats, Ints
+
+# Measures
+
 
 Texts = Sequence[str]
 Terms = Callable[[str], Sequence[Any]]
@@ -361,6 +365,9 @@ def _unit(mixed: NDArray[np.uint64]) -> Floats:
     return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
+# Perturbations
+
+
 VERSION = 1
 """Of all perturbations together: another version makes other copies of the same text."""
 
@@ -608,6 +615,9 @@ def doses(text: str, foreign: str) -> Iterator[Dosed]:
                 at = place.of(len(own))
                 longer = " ".join(own[:at] + strange[:n] + own[at:])
                 yield Dosed(False, times, place, longer, len(own) / (len(own) + n))
+
+
+# Cards
 
 
 NO_VALUE = "No value: the answers never differ, or there are none."

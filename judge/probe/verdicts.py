@@ -1,8 +1,8 @@
-"""The audit of judges by their verdicts: the same cases again, and with the sides exchanged.
+"""Audit of judges by repeated and swapped verdicts, coherence of prompts, and interventions.
 
-Do prompts hang together? Tables of results against tables with the same margins.
-
-Interventions: changes to answers, and to what is beside them, each with its control.
+`probe_judges` compares verdicts on the same cases over reruns and orders. `of_table` tests whether
+prompts hang together, against random tables with the same margins. `interventions` and `altered`
+change answers, and what is beside them, each with its control.
 """
 
 import math
@@ -57,6 +57,9 @@ from rating.outcome import of_sides
 from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats, Ints
+
+# Reruns and orders
+
 
 NO_TRUTH = (
     "Verdicts alone do not determine this: the truth of these cases is unknown. Compare "
@@ -455,6 +458,9 @@ def _column(cases: Sequence[ProbeCase], labels: Labels) -> Floats:
     return np.array([labels.get(case, np.nan) for case in cases])
 
 
+# Coherence of prompts
+
+
 Progress = Callable[[int, int], None]
 
 DRAWS = 999
@@ -706,6 +712,9 @@ def _from_margins(seen: _Statistics, rng: np.random.Generator) -> Iterator[Float
     precision = 1 / min(_dispersion(seen.residual + seen.probability, p), 1 - 1e-6) - 1
     while True:
         yield rng.beta(p * precision, (1 - p) * precision)
+
+
+# Interventions
 
 
 POSITION, LENGTH = "position", "length"

@@ -1,27 +1,13 @@
-"""A model's text as HTML that may stand in any page: Markdown, code, tables and formulas.
+"""Untrusted text of models as safe HTML: Markdown, code, tables and formulas.
 
-The text is hostile. Control characters and what turns the writing show as U+FFFD, raw HTML as
-the characters it is made of, an image as the words that describe it, a formula as MathML; nothing
-in it runs or is fetched, and what `markdown_it` writes goes through `nh3` once more. `render`
-takes a whole text; `judge.render.text` one that is still being written.
+`render` takes a whole text, `Stream` one that is still being written, and `mathml` sets a formula.
+The text may be hostile. Control characters and those that change the writing direction show as
+U+FFFD, raw HTML as the characters it is made of, an image as the words that describe it, a formula
+as MathML; nothing in it runs or is fetched, and what `markdown_it` writes goes through `nh3` once
+more.
 
-TeX as MathML, which browsers set without a script, or nothing where it cannot be trusted.
-
-The text is hostile. latex2mathml copies characters of a formula into its markup unescaped and
-takes lengths and links as they come, so its elements are copied here one by one: known names,
-known attributes, lengths within bounds.
-
-A text that is still being written, block by block: each is rendered as in the whole text.
-
-A block is final once the next one has begun, or, if it is a fence, a heading, a rule or a formula,
-once its last line is complete. What follows is the tail, which readers see as plain text. The
-tail is parsed again only after a line that could begin a block, so that long paragraphs, lists
-and code cost little; an open list is rendered again each time it has grown by a half.
-
-A font for formulas, small enough to send: without one, browsers draw no roots.
-
-``python -m judge.render.text`` writes it to standard output. The font is STIX Two Math, from the
-package ``ziamath``; nothing of that package is run.
+``python -m judge.render.text`` writes a font for formulas, without which browsers draw no roots,
+to standard output (`maths_font`).
 """
 
 import re
@@ -42,7 +28,7 @@ from latex2mathml.commands import FUNCTIONS
 from latex2mathml.converter import convert_to_element
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import StateBlock, paragraph
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
@@ -52,6 +38,9 @@ from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
 
 from rating.tables.files import LINES, visible
+
+# Formulas
+
 
 LONGEST_FORMULA = 4000
 DEEPEST_FORMULA = 30
@@ -184,6 +173,9 @@ def _is_function(element: Element) -> bool:
     return element.tag in {"mi", "mo"} and element.text in _FUNCTION_NAMES
 
 
+# Whole texts
+
+
 Environment = MutableMapping[str, Any]
 """What the blocks of one text share: the links it defines."""
 
@@ -261,6 +253,9 @@ def _new_parser() -> MarkdownIt:
     parser.block.ruler.before(
         "fence", "maths", _maths_block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
+    # The parser drops what is at level 20, and all that follows a list there; a list takes two.
+    rules = parser.block.ruler
+    rules.before("blockquote", "deep", lambda s, *at: s.level >= 18 and paragraph(s, *at))
     parser.inline.ruler.before("escape", "maths", _maths_inline)
     return parser
 
@@ -432,6 +427,9 @@ def _is_word(text: str, at: int) -> bool:
     return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
 
 
+# Texts that come in pieces
+
+
 LIST_GROWTH = 1.5
 """How much longer an open list is, in characters, when it is rendered again."""
 
@@ -600,9 +598,8 @@ class Stream:
 
     def _grow_list(self) -> list[Block]:
         """Render the complete lines of an open list, if it has grown enough."""
-        if self._open is None or self._open.type not in _LISTS:
-            return []
-        if self._examined <= LIST_GROWTH * self._shown:
+        grown = self._examined > LIST_GROWTH * self._shown
+        if not grown or self._open is None or self._open.type not in _LISTS:
             return []
         self._shown = self._examined
         html = render(self._tail[: self._shown], _copy(self._environment))
@@ -663,6 +660,9 @@ def _is_held(text: str) -> bool:
             return last_line - opening.end() < LONGEST_FORMULA
         opening = _OPEN_MATHS.search(paragraph, closing.end())
     return False
+
+
+# Font for formulas
 
 
 CHARACTERS = (

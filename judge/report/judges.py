@@ -1,10 +1,8 @@
-"""Several judges: a jury's verdicts, and the reports on panels and on known labels.
+"""Juries of several judges, and the reports on panels and on accuracy with known labels.
 
-A jury: what judges say together, and whether the order of the models depends on one.
-
-A panel: how many independent judges it equals, and whose errors are correlated.
-
-Accuracy on labels that are taken as truth.
+`jury` combines the verdicts of several judges, and states whether the order of the models depends
+on one of them. `write_panel` reports how many independent judges a panel equals and whose errors
+are correlated; `write_truth` the accuracy on labels that are taken as truth.
 """
 
 import shlex
@@ -46,6 +44,9 @@ from rating.tables.files import Files
 from rating.tables.formats import Table
 from rating.tables.vote_filter import BOTH
 from rating.typing import Floats
+
+# Jury
+
 
 MAJORITY, WEIGHTED = "majority", "weighted"
 SIDES = (Outcome.B, Outcome.TIE, Outcome.A)
@@ -247,6 +248,9 @@ def _sentences(report: Row, judges: Sequence[str], orders: Mapping[str, str]) ->
     for name, order in orders.items():
         if order and order != by_all:
             yield f"By {name}: {order}."
+
+
+# Report on a panel
 
 
 PANEL_NAME = "panel"
@@ -463,6 +467,9 @@ def _panel_rows(panel: Panel) -> Iterator[dict[str, Any]]:
 
 def _panel_row(part: str, name: str, other: str, figure: Estimate) -> dict[str, Any]:
     return {"part": part, "name": name, "other": other} | figure.to_dict()
+
+
+# Report on known labels
 
 
 TRUTH_NAME = "truth"

@@ -1,8 +1,8 @@
-"""The parts of a report on agreement, biases and calibration.
+"""Reports as plain values and as files, and their sections on agreement, bias and calibration.
 
-A report as plain values, and as HTML, Markdown, LaTeX, JSON and Parquet files.
-
-What a second judge was asked for, and whether the order of models hangs on it.
+A `Page` of sections is written as HTML, Markdown, LaTeX, JSON and Parquet (`write_forms`). The
+functions ``..._section`` make the parts on agreement, biases and calibration. `fallback_of`
+reports what a second judge was asked, and whether the order of models depends on it.
 """
 
 import math
@@ -56,6 +56,9 @@ from rating.outcome import of_sides
 from rating.tables import formats
 from rating.tables.files import LINES, in_latex, in_markdown, shown, visible
 from rating.tables.formats import Table
+
+# Pages and their formats
+
 
 Tone = Literal["good", "fair", "poor"]
 
@@ -364,6 +367,9 @@ def write_forms(
     return whole
 
 
+# Sections
+
+
 EFFECTS = {
     "position": "Shown first",
     "length": "Twice as long",
@@ -402,9 +408,9 @@ def licence_section(licence: Licence) -> Section:
         ),
         note=(
             f"Win rates, in percentage points. Margin, declared in advance: {licence.margin:g}. "
-            "The intervals are simultaneous over all models graded together: at most 5% of "
-            "certificates have a wrong grade. Outside: share of the judge's scores outside the "
-            "range that people labelled; from 5% a model is not graded."
+            "The intervals are simultaneous over all models graded together: nominally, at most "
+            "5% of certificates have a wrong grade. Outside: share of the judge's scores outside "
+            "the range that people labelled; from 5% a model is not graded."
         ),
         strong=tuple(i for i, model in enumerate(licence.models) if model.grade == "PASS"),
     )
@@ -439,15 +445,15 @@ def agreement_section(judges: Judges, level: float) -> Section:
     """Put judges, people, the ceiling and the rules that read nothing into one table."""
     rows = _rows(judges)
     table = Table(
-        head=("Compared with a vote", "Ties excluded", "With ties", "Pairs", "Replaces"),
+        head=("Compared with a vote", "Ties excluded", "With ties", "Pairs", "Winning rate"),
         rows=tuple(row for row, _ in rows),
         note=(
             f"Percent, with {100 * level:g}% intervals over prompts and, if votes name their "
             "voters, over people; the interval of the best possible judge is over prompts alone. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: of a verdict "
-            "and a vote, or of two votes, with ties. Replaces: share of the people to whom it is "
-            "non-inferior in the alternative-annotator test; row 'Two people': another person."
+            "and a vote, or of two votes, with ties. Winning rate: share of the people to whom it "
+            "is non-inferior in the alternative-annotator test; row 'Two people': another person."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -555,13 +561,13 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     if not any(tested):
         return ()
     names = {
-        "winning_rate": "Replaced by the judge",
-        "coin": "Replaced by choosing at random",
-        "longest": "Replaced by choosing the longer answer",
-        "person": "Replaced by another person, mean",
+        "winning_rate": "Winning rate of the judge",
+        "coin": "Winning rate of choosing at random",
+        "longest": "Winning rate of choosing the longer answer",
+        "person": "Mean winning rate of another person",
         "person_passed": "Draws in which another person passes",
-        "majority": "Replaced by the majority of the others",
-        "advantage": "At least equivalent to the person replaced",
+        "majority": "Winning rate of the majority of the others",
+        "advantage": "Average advantage probability",
     }
     rows = {
         title: [NONE if test is None else percent(getattr(test, name)) for test in tested]
@@ -572,25 +578,24 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     ]
     for name, title in (
         ("items_per_person", "Items per person, median"),
-        ("decides_at", "Items per person, enough to decide"),
+        ("decides_at", "Items per person that suffice for 90% power"),
     ):
         values = [None if test is None else getattr(test, name) for test in tested]
         rows[title] = [NONE if value is None else f"{value:,.0f}" for value in values]
-    margins = [percent(test.margin) for test in tested if test is not None]
+    margins = [100 * test.margin for test in tested if test is not None]
     return (
         Table.of(
             ("Alternative-annotator test", *(judge.name for judge in judges)),
             rows,
             note=(
-                "Alternative-annotator test. Replaced: of the people with "
-                f"{MIN_ITEMS} items, the share to whom the judge is significantly non-inferior "
-                f"(margin for {RATERS[judges[0].evidence.raters]}: {margins[0]} of items). The "
-                f"judge passes at {percent(PASS)} or more, if choosing at random and choosing the "
-                f"longer answer stay below {percent(PASS)}. Another person: one of the others, "
-                "drawn on each item, in the judge's place. At least equivalent: share of items on "
-                "which others agree with the judge at least as often; no judge exceeds the "
-                "others' majority. Enough to decide: another person then passes in at least 90% "
-                "of studies."
+                f"Winning rate: of the people with {MIN_ITEMS} items, the share to whom the judge "
+                f"is significantly non-inferior (margin for {RATERS[judges[0].evidence.raters]}: "
+                f"{margins[0]:g} percentage points). The judge passes at {percent(PASS)} or more, "
+                "if choosing at random and choosing the longer answer stay below "
+                f"{percent(PASS)}. Another person: one of the others, drawn on each item, in the "
+                "judge's place. Average advantage probability: share of items on which others "
+                "agree with the judge at least as often as with the person, averaged over people; "
+                "100% for the others' majority. Power: to pass another person in its place."
             ),
         ),
     )
@@ -612,10 +617,10 @@ def _favouritism_tables(judges: Judges) -> Iterator[Table]:
             note=(
                 "Difference between the judge's score of a model and what a fair judge would give "
                 "a model of its strength, with simultaneous 95% limits over all models, clustered "
-                "by voter and prompt. Favoured or disadvantaged: the limits are beyond "
-                f"{FAVOURED:g}. Without limits: not tested, which needs {MIN_ITEMS} items on "
-                f"{MIN_PROMPTS} prompts. Favouring the best model makes a judge seem more "
-                "decisive, and the test can miss it."
+                "by voter and prompt. Favoured or disadvantaged: both limits are above "
+                f"{FAVOURED:g}, or below −{FAVOURED:g}. Models with fewer than {MIN_ITEMS} items "
+                f"or {MIN_PROMPTS} prompts are not tested. The test can miss favour for the best "
+                "model, which also raises the judge's estimated decisiveness."
             ),
         )
 
@@ -641,8 +646,12 @@ def chance_section(judges: Judges) -> Section:
         "Gwet's AC1, people": [number_of(one.ac1) for one in agreed],
         "Judge ÷ two people": [percent_of(top.to_people) for top in tops],
         "Judge ÷ best possible judge": [percent_of(top.to_highest) for top in tops],
-        "Each item once, ties excluded": [percent_of(one.by_item.without_ties) for one in agreed],
-        "Each item once, with ties": [percent_of(one.by_item.with_ties) for one in agreed],
+        "Agreement, equally weighted items, ties excluded": [
+            percent_of(one.by_item.without_ties) for one in agreed
+        ],
+        "Agreement, equally weighted items, with ties": [
+            percent_of(one.by_item.with_ties) for one in agreed
+        ],
     }
     swapped = [j.swaps for j in judges]
     if any(swap is not None for swap in swapped):
@@ -657,9 +666,9 @@ def chance_section(judges: Judges) -> Section:
         rows,
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; a tie is a third answer if any "
-            "vote is one. They differ in the agreement expected by chance: if nearly all answers "
-            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both "
-            f"ratios are of the judge: {CONDITION[0].lower()}{CONDITION[1:]}"
+            "vote is one. They differ in the agreement expected by chance: if nearly all choices "
+            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both ratios are "
+            f"{CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )
     return Section("Agreement beyond chance, and relative to people", table=table)
@@ -731,7 +740,7 @@ def group_section(judges: Judges, by: str) -> Section:
     table = Table(
         head=(by, "Judge, ties excluded", "Two people", "Judge, with ties", "Two people", "Pairs"),
         rows=tuple(rows),
-        note="Groups are multiple comparisons: one interval in twenty misses by chance.",
+        note="Each interval is for its group alone: of many, some miss by chance.",
     )
     return Section(f"By {by}", table=table)
 
@@ -763,7 +772,7 @@ def bias_section(judges: Judges, level: float) -> Section:
     table = Table(
         head=(
             *("Effect of", "Chosen by people", "By the judge"),
-            *("Points with people", "With the judge", "Difference"),
+            *("Points with people", "With the judge", "Bias"),
         ),
         rows=tuple(rows),
         note=(
@@ -771,11 +780,10 @@ def bias_section(judges: Judges, level: float) -> Section:
             "richer in Markdown or alone in having a list; among pairs with one refusal, for the "
             "refusal. Rating points (400 are odds of ten to one) with "
             f"{100 * level:g}% intervals "
-            "clustered by prompt, from one Bradley-Terry fit with these terms to votes and one "
-            "to verdicts. The difference is the bias: if people also prefer longer answers, that "
-            "part is not counted as the judge's. Its own model: the model's lead over the others' "
-            "mean on each board; the difference is its residual from a line fitted to the others, "
-            "with a prediction interval."
+            "clustered by prompt (votes also by voter, if known), from one Bradley-Terry fit with "
+            "these terms to votes and one to verdicts. Bias: their difference, so what people "
+            "also prefer is not counted. Its own model: its lead over the others' mean; the bias "
+            "is its residual from a line fitted to the others, with a prediction interval."
         ),
     )
     figures: tuple[Figure, ...] = ()
@@ -808,10 +816,9 @@ def outcomes_section(study: Study) -> Section:
                 (f"{judge.name} in all", *map(percent, map(sum, zip(*shares, strict=True))), ""),
             ),
             note=(
-                "Share of pairs of a vote (rows) and a verdict (columns) on one item. The better "
-                "model is the one that people's votes rate higher. The last row and column are "
-                "the rates of each; the rates of ties differ if people and judge use ties "
-                "differently."
+                "Share of pairs: each vote (rows) with each verdict on its item (columns). Votes "
+                "rate the better model higher. The last row and column are the rates of each; the "
+                "rates of ties differ if people and judge use ties differently."
             ),
         )
         for judge in study.judges
@@ -840,8 +847,8 @@ def parts_section(study: Study) -> Section:
             note=(
                 "On the items for which every judge has a verdict. The distance of models is by "
                 "people's ratings: close models are hard to separate. Lengths are in characters. "
-                f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Groups are "
-                "multiple comparisons: one interval in twenty misses by chance."
+                f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Each interval is "
+                "for its group alone: of many, some miss by chance."
             ),
         ),
         folded=True,
@@ -928,6 +935,9 @@ def _curve(name: str, calibration: Calibration, level: float) -> Figure:
         f"overconfident. Lines are {100 * level:g}% intervals; "
         f"{plural(calibration.n, 'pair')} of a verdict and a vote.",
     )
+
+
+# Second judge
 
 
 TableRow = Mapping[str, Any]

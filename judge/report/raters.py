@@ -1,6 +1,7 @@
-"""The report on the raters of a study, and on what more ratings would buy.
+"""Reports on the raters of a study, and on scores from elsewhere compared with ratings.
 
-The report on scores from elsewhere: correlations with ratings, and a picture a column.
+`write_raters` reports agreement, accuracy and what more ratings would add; `write_scores`
+correlates columns of scores with ratings, with a picture per column.
 """
 
 import shlex
@@ -22,6 +23,9 @@ from judge.studies.scores import MEAN_WIN_RATE, TOP, Scored, mean_win_rates
 from rating.sentences import foremost
 from rating.tables.formats import Table
 
+# Report on raters
+
+
 NAME = "raters"
 OPENING = (
     "People rated given pairs of answers. This report shows how far they agree with each "
@@ -29,11 +33,13 @@ OPENING = (
 )
 NOTE = (
     "Agreement: with others on the same items. Retest: with one's own choice when an item was "
-    "shown again with its sides exchanged. Left: share of choices of a side that are for the left."
+    "shown again with its sides exchanged. Left: share of choices of a side that are for the "
+    "left. The intervals of one rater are for other items of this rater and the same others."
 )
 ACCURACY_NOTE = (
     "By gold: mean and quantiles of Beta(8 + right, 2 + wrong). Without gold: how often a rater "
-    "chooses an item's class in Dawid and Skene's model, which includes the gold items."
+    "chooses an item's class in Dawid and Skene's model, which includes the gold items; its "
+    "intervals are by a jackknife over five groups of prompts."
 )
 LIMITS = (
     "A preference is not an error: accuracy without gold is agreement with a common "
@@ -190,6 +196,9 @@ def _command(study: RaterStudy) -> str:
     return shlex.join(words)
 
 
+# Report on scores
+
+
 SCORES_NAME = "scores"
 SCORES_OPENING = (
     "Models have scores from elsewhere, such as benchmarks, and ratings from votes of "
@@ -258,15 +267,15 @@ def _correlation_section(scored: Scored) -> Section:
         table=Table.of(
             ("Score", *kinds, f"Pearson, best {scored.n_top}", "Models"),
             as_found,
-            f"1 is the same order, 0 no association. {level} intervals for these models and this "
-            "number of votes, from the uncertainty of the ratings.",
+            f"1 is the same order, 0 no association. {level} intervals, if the ratings have any, "
+            "are for these models and this number of votes.",
         ),
         more=(
             Table.of(
                 ("Disattenuated correlations", *kinds),
                 noise_freed,
                 "Corrected for the noise of the ratings, which lowers a correlation, with "
-                f"{level} intervals.",
+                f"{level} intervals. Not estimated for ratings without intervals.",
             ),
             Table.of(
                 ("For models like these", *kinds),

@@ -1,8 +1,8 @@
 """Reports on studies that compare judges with people.
 
-A study as a report to hand on: one HTML file, and the same for other programs beside it.
-
-The parts of a report on boards, ratings with a judge's help, and what to vote on next.
+`write_report` writes a study as one HTML file, and in formats for other programs beside it;
+`write_judges` the leaderboard of judges. Sections on agreement are in `judge.report.page`; those
+on boards, prediction-powered ratings and the next votes are here.
 """
 
 import shlex
@@ -66,6 +66,9 @@ from rating.tables.formats import Table
 from rating.typing import Floats
 from rating.variants import POINTS_PER_NAT, to_points
 
+# Boards, powered ratings and next votes
+
+
 SEND = "send.csv"
 
 MOST_PAIRS = 8
@@ -104,7 +107,7 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
         "Brier score of the order": [_two(one.separability["order_brier"]) for one in comparisons],
     }
     table = Table.of(
-        ("The two boards", *(name for name, _ in known)),
+        ("Ratings by judge and people", *(name for name, _ in known)),
         rows,
         note=(
             "Correlations of the ratings by the judge with those by people, where 1 is the same "
@@ -223,8 +226,8 @@ def _gain(name: str, powered: PoweredRatings) -> str:
             f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
-        f"With verdicts of {name}, {plural(powered.n, 'voted item')} are worth "
-        f"{number_of(powered.gain)} times as many (weight of the judge "
+        f"With verdicts of {name}, {plural(powered.n, 'voted item')} give the precision of "
+        f"{number_of(powered.gain)} times as many without (weight of the judge "
         f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict "
         "and no vote)."
     )
@@ -240,8 +243,9 @@ def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
         head=("Model", "By votes alone", f"With {name}"),
         rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
         note=(
-            f"Points around 1000, with {100 * level:g}% intervals clustered by voter and prompt; "
-            "none if the effective sample size is below two voters or prompts."
+            "Points around 1000; items weigh equally, unlike in arena rate, where votes do. "
+            f"{100 * level:g}% intervals are clustered by voter and prompt; none if the effective "
+            "sample size is below two voters or prompts."
         ),
     )
 
@@ -273,7 +277,7 @@ def _next(n: int) -> str:
 
 def _purchases(name: str, plan: Plan) -> Table:
     return Table(
-        head=(f"With {name}", "Items to vote on", "Still to come", "Without the judge"),
+        head=(f"With {name}", "Voted items", "Further items", "Without the judge"),
         rows=tuple(
             (
                 f"±{width:g} points",
@@ -284,9 +288,9 @@ def _purchases(name: str, plan: Plan) -> Table:
             for width, bought in plan.purchases.items()
         ),
         note=(
-            "Voted items needed for intervals of this half-width, averaged over the "
-            "models, if further votes by new voters on new prompts are like the present ones. A "
-            "dash: more items than were judged; judge more."
+            "Voted items needed in all, and beyond those so far, for intervals of this "
+            "half-width, averaged over the models, if further votes by new voters on new prompts "
+            "are like the present ones. A dash: this takes more items than were judged."
         ),
     )
 
@@ -294,14 +298,13 @@ def _purchases(name: str, plan: Plan) -> Table:
 def _sent(name: str, plan: Plan) -> Table:
     shown = list(plan.by_pair.items())[:MOST_PAIRS]
     return Table(
-        head=(f"Pairs least certain with {name}", "Share of sent items", "Share of open items"),
+        head=(f"Drawn for {name}", "Share of drawn items", "Share of items without votes"),
         rows=tuple(
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn with unequal probabilities, by the expected effect of their votes: "
-            "give these (column overall) as argument probability of judge.studies.powered, or "
-            "draw with equal ones."
+            "Items are drawn with unequal probabilities (column overall), by the expected effect "
+            "of votes on them. Pass these to judge.studies.powered as argument probability."
         ),
     )
 
@@ -354,6 +357,9 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
     )
 
 
+# Examples
+
+
 MOST_A_PROMPT = 2
 
 
@@ -392,6 +398,9 @@ def _mean(table: Floats) -> Floats:
 def _by_side(row: Floats) -> tuple[int, int, int]:
     b, tie, a = (int(n) for n in row)
     return a, tie, b
+
+
+# Reports
 
 
 NAME = "report"
@@ -537,7 +546,8 @@ def _leaderboard_tables(study: Study) -> Iterator[Table]:
         note=(
             f"Intervals ({100 * study.options.level:g}%) resample prompts and, if votes name "
             "their voters, people. Agreement with a person: with ties as a third answer (judges "
-            "are in this order), and on the n pairs of which both prefer a side. Kendall: rank "
+            "are ordered by its lower limit), and on the n pairs where both prefer a side. "
+            "Kendall: rank "
             "correlation of ratings by the judge with those by people. Items: with a vote and a "
             "verdict. Two people: on the items of the judge with most. Judges with other items "
             "are compared on shared items only, under Comparison of judges."
@@ -788,14 +798,14 @@ def _rules(study: Study) -> Section:
         "different people on the same items.",
         "Both kinds of tie count as one. Sides are aligned so that an item has the same side "
         "A in votes and verdicts.",
-        f"The people are taken as {RATERS[options.raters]} (--raters {options.raters}): this "
-        "sets the margin of the alternative-annotator test.",
+        "The margin of the alternative-annotator test is that for "
+        f"{RATERS[options.raters]} (--raters {options.raters}).",
         f"A rule that does not read the answers is compared with a judge on at least {MIN_CASES} "
         "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt "
-        "are correlated. If all resamples agree, a share has the interval of n of n "
-        "unanimous prompts, and other figures have none.",
+        "are correlated. If all resamples agree, a share has the Clopper-Pearson interval of n "
+        "successes in n prompts, and other figures have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )
@@ -829,8 +839,8 @@ def _limits(study: Study) -> Section:
         "Agreement with these people on these prompts is weak evidence for other people, "
         "languages, tasks or models.",
         "People can be wrong together: agreement is not truth.",
-        "The items are those that were voted on. If people were asked about some kinds more "
-        "often, these figures weight them more.",
+        "The items are those that were voted on: these figures give more weight to kinds of items "
+        "on which people voted more often.",
     )
     return Section("Limits", points=(*foremost(study.warnings, None), *always))
 

@@ -1,14 +1,9 @@
-"""Scores as published benchmarks compute them: AlpacaEval, Arena-Hard, WildBench, IFEval.
+"""Scores of published benchmarks: AlpacaEval 2, Arena-Hard, WildBench and IFEval.
 
-AlpacaEval 2: preferences from two log-probabilities, and what they make of one model.
-
-Arena-Hard: two games a prompt in five levels, as a score against the baseline.
-
-WildBench: scores from 1 to 10, rewards in five levels, and their averages over tasks.
-
-Means of rewards in five levels, and of instructions that were followed.
-
-Scores of models, and of judges asked in both orders, from pairwise verdicts.
+`alpaca_eval_scores` takes preferences from two log-probabilities; `arena_hard_score` two games per
+prompt in five levels; `wildbench_scores` marks from 1 to 10, and `mean_reward` rewards in five
+levels. `pairwise_scores` and `swap_scores` score models, and judges asked in both orders, from
+pairwise verdicts. `reward_scores` and `instruction_scores` score whole files.
 """
 
 import json
@@ -31,6 +26,9 @@ from rating.errors import DataError
 from rating.leave_out import clustered_variance, drawn_sums, quantile
 from rating.likelihood import Logistic
 from rating.typing import Bools, Floats, Ints
+
+# AlpacaEval 2
+
 
 DRAWS = (0.0, 1.5)
 """Preferences that are draws: 0 in annotations of the first version, 1.5 since."""
@@ -120,6 +118,9 @@ def preferences_from_logprobs(first: Floats, second: Floats, shown_first: Bools)
     with np.errstate(over="ignore"):  # an infinite odds is a probability of zero
         of_second = 2 - 1 / (1 + np.exp(gap))
     return np.where(shown_first, 3 - of_second, of_second)
+
+
+# Arena-Hard
 
 
 STRONG = 3
@@ -290,6 +291,9 @@ def _read(verdict: str) -> tuple[float, int]:
         raise DataError(f"There is no verdict {verdict!r}; the verdicts are {verdicts}.") from None
 
 
+# WildBench
+
+
 _TASKS = tomllib.loads((files("judge.scoring") / "wildbench.toml").read_text("utf-8"))
 GROUPS: Mapping[str, str] = _TASKS["groups"]
 """From the tag of a task to its category."""
@@ -417,6 +421,9 @@ def mean_reward(level: Floats) -> float:
         msg = f"A level is {unknown[0]}; levels are 1, 0.5, 0, -0.5 and -1, or NaN if skipped."
         raise DataError(msg)
     return float(known.mean()) if known.size else math.nan
+
+
+# Pairwise verdicts
 
 
 def pairwise_scores(
@@ -588,6 +595,9 @@ def _kappa(first: NDArray[np.str_], second: NDArray[np.str_]) -> float:
     if by_chance == 1:
         return float("nan")
     return (float((first == second).mean()) - by_chance) / (1 - by_chance)
+
+
+# Files of rewards and of instructions
 
 
 RewardRows = tuple[list[dict[str, Any]], list[str]]

@@ -1,6 +1,7 @@
-"""The length-controlled win rate as one logistic regression, with errors of the whole fit.
+"""Length-controlled win rates of AlpacaEval, with standard errors of the whole fit.
 
-Length-controlled win rates of a file of AlpacaEval annotations, instruction by instruction.
+`length_controlled` fits one model by a single logistic regression; `length_controls` does so for
+every model of a file of annotations.
 """
 
 import math
@@ -17,6 +18,9 @@ from rating.errors import DataError, NotIdentifiedError
 from rating.leave_out import influence_variance
 from rating.likelihood import Logistic
 from rating.typing import Floats, Ints
+
+# Regression
+
 
 LENGTH, DIFFICULTY = 0, 2
 """Columns of the design, the second if there are difficulties; between them the intercept."""
@@ -307,6 +311,9 @@ def _through_difficulty(
     direct = by * np.mean([p * (1 - p) for p in levels], axis=0) @ slope[: problem.own]
     whole = direct / problem.own + np.linalg.solve(fitted.hessian, gradient) @ score
     return np.asarray(difficulty.influence @ whole)
+
+
+# Files of annotations
 
 
 FEW_ROWS = 100

@@ -1,6 +1,7 @@
-"""Logistic regression on shares, and how difficult instructions are.
+"""Logistic regression on shares, instruction difficulties, and intervals of bounded means.
 
-Intervals of means that lie on a scale with two ends.
+`fit_logistic` fits shares between 0 and 1, `estimate_difficulty` a number per instruction over all
+models, and `bounded` gives the interval of a mean on a scale with two ends.
 """
 
 import math
@@ -16,6 +17,9 @@ from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.leave_out import quantile
 from rating.likelihood import Evaluation, Logistic, minimise
 from rating.typing import Floats, Ints
+
+# Logistic regression
+
 
 _SEPARATED = 1e-7
 
@@ -88,6 +92,9 @@ def _check_separation(rows: Logistic) -> None:
     )
     if -best.fun > _SEPARATED * max(1.0, float(np.abs(whole).max(initial=0.0))):
         raise NotIdentifiedError("Wins and losses are completely separated: collect more rows.")
+
+
+# Difficulty of instructions
 
 
 RIDGE = 0.5
@@ -238,6 +245,9 @@ def _difficulty(profile: _Profile, x: Floats, hessian: Floats) -> Difficulty:
     return Difficulty(
         effect, -cross / own[:, None], np.asarray(np.linalg.solve(hessian, pull.T).T)
     )
+
+
+# Intervals of means
 
 
 LEVEL = 0.95

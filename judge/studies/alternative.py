@@ -1,8 +1,8 @@
-"""May a judge take the place of one of the people? The alternative-annotator test.
+"""Alternative-annotator test, prevalence corrected for a judge's errors, and calibration.
 
-A rate by a judge that errs, corrected by what is known of its errors.
-
-Whether the probabilities that a judge gives are those with which people agree.
+`alternative` tests whether a judge may take the place of one of the raters. `corrected_rate`
+corrects a rate for the judge's sensitivity and specificity (Rogan and Gladen), `win_rates` those
+of models. `calibration` compares a judge's probabilities with the votes of people.
 """
 
 import math
@@ -41,6 +41,9 @@ from rating.leave_out import (
 )
 from rating.likelihood import Logistic, minimise
 from rating.typing import Bools, Floats, Ints
+
+# Alternative-annotator test
+
 
 STAND_INS = 20
 """Draws of a person in the place of the judge."""
@@ -268,9 +271,12 @@ def _rejected(p: Floats, rate: float) -> Bools:
     return rejected
 
 
+# Corrected rates
+
+
 ASSUMPTION = (
-    "Assumes that the judge errs as often where people did not vote as where they did, and that "
-    "its errors on different prompts are independent."
+    "Assumes that the judge errs as often where people did not vote, or voted for a tie, as where "
+    "they preferred a side, and that its errors on different prompts are independent."
 )
 
 
@@ -537,6 +543,9 @@ def win_rates(items: Items, people: Labels, judge: Labels, level: float) -> tupl
         share = by_people.share if by_people.n else None
         rates.append(WinRate(items.models[number], share, of_judge[0].share, corrected, why))
     return tuple(rates)
+
+
+# Calibration
 
 
 N_BINS = 10

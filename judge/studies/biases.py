@@ -1,10 +1,9 @@
-"""Biases of judges and raters: position, length, format, and favoured models.
+"""Biases of judges and raters: position, length, format, refusals, and favoured models.
 
-What moves a judge beyond people: position, length, format, refusals and its own model.
-
-Which models a judge favours, beyond what a fair judge of the same strength would give them.
-
-Raters who go by the side an answer stands on, or say other than they said before.
+`biases` fits one model to votes and to verdicts and compares the slopes. `self_preference` and
+`favouritism` measure which models a judge favours, beyond what a fair judge of the same strength
+would give them. `warn_of_sides` finds raters who follow the side, or contradict their earlier
+choices.
 """
 
 import math
@@ -48,6 +47,9 @@ from rating.leave_out import (
 from rating.sentences import Sentence
 from rating.typing import Floats, Ints
 from rating.variants import POINTS_PER_NAT
+
+# Position, length, format and own model
+
 
 LENGTH, FORMAT, REFUSAL, SELF = "length", "format", "refusal", "self"
 TERMS = (POSITION, LENGTH, FORMAT, REFUSAL, SELF)
@@ -321,7 +323,7 @@ def _known_terms(
     for term in (LENGTH, FORMAT):
         gap = items.gaps.get(term, np.full(items.n, np.nan))[labels.item]
         if np.isnan(gap).all():
-            warnings.append(f"The {term} of the answers that the {source} compared is unknown.")
+            warnings.append(f"The {source} do not state the {term} of the answers.")
         else:
             terms.append(term)
             if np.isnan(gap).any():
@@ -501,6 +503,9 @@ def _noise(first: Floats, second: Floats) -> float:
     return float((parts[0] * parts[1]).sum())
 
 
+# Favouritism
+
+
 ERROR = 0.05
 """Shared by all models that are tested: so often a fair judge is said to favour any."""
 _HIGHEST = 3.0
@@ -628,6 +633,9 @@ def _effective(pairs: Ints, cluster: Ints, k: int) -> Floats:
     cells, counted = np.unique(cell, return_counts=True)
     n = counted.astype(np.float64)
     return effective_number(*sums_within(cells // len(known), np.column_stack([n, n**2]), k).T)
+
+
+# Raters
 
 
 FALSE_ALARM = 0.05

@@ -1,10 +1,9 @@
-"""Boards by people and by judges: how they are fitted, and how they compare.
+"""Boards of people and judges: separability, correlations, and judges as rankers (JuStRank).
 
-How well scores tell models apart, and whether as a reference does: pairs of models.
-
-Correlations of scores, of boards, and of scores from elsewhere with ratings.
-
-A judge as a ranker of models: how decisive it is, and which models it favours (JuStRank).
+`separability` compares how scores and a reference order every two models; `correlations` and
+`score_correlations` correlate them. `preferences` fits a board, `compare_boards` compares a
+judge's with people's, `contest` two judges'. `system_ranking` estimates how decisive a judge is,
+and which models it favours.
 """
 
 import math
@@ -32,6 +31,9 @@ from rating.covariance import activity, grouping, intersection
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.leave_out import drawn_sums, influence_variance, quantile, sums_within
 from rating.typing import Bools, Floats, Ints
+
+# Separability
+
 
 Rule = Literal["overlap", "pairwise"]
 Pair = tuple[str, str]
@@ -194,6 +196,9 @@ def _mean(values: Floats | Bools) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
+# Correlations
+
+
 MIN_MODELS = 3
 
 FEW_MODELS = 10
@@ -312,18 +317,35 @@ def _both_correlations(moved: Moved, level: float) -> dict[str, Estimate]:
     """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`.
 
     Freed of noise, one that is clipped, with an interval from -1 to 1, has no value: the noise
-    leaves too little of the boards' variance to tell.
+    leaves too little of the boards' variance to tell. Nor has any where the noise is not known.
+
+    A rank correlation of n models takes few values: limits are moved outwards to the next one,
+    else an interval excludes orders that the data allow. Without ties the values lie 12 / (n^3 -
+    n) apart (Spearman) and 4 / (n^2 - n) (Kendall); with ties in one column none reaches 1.
     """
+    rows, n = moved[0][0].shape
     figures = {
-        kind + suffix: around(values, moved[0][0].shape[1], level)
+        kind + suffix: around(values, n, level)
         for freed, suffix in ((False, ""), (True, NOISE_FREED))
         for kind, values in correlated(moved, 0, 1, freed=freed).items()
     }
     for kind in KINDS:
         one = figures[kind + NOISE_FREED]
         clipped = [abs(x or 0.0) > 1 - NO_WIDTH for x in (one.value, one.lower, one.upper)]
-        if all(clipped) and one.lower != one.upper:
+        if rows == 1 or (all(clipped) and one.lower != one.upper):
             figures[kind + NOISE_FREED] = Estimate(None, None, None, one.n)
+    if n < MIN_MODELS:
+        return figures
+    best = row_correlations(np.sort(moved[0][0][-1:]), np.arange(float(n))[None])
+    for kind, step in (("spearman", 12 / (n**3 - n)), ("kendall", 4 / (n**2 - n))):
+        top = float(best[kind][0])
+        for name in (kind, kind + NOISE_FREED):
+            one = figures[name]
+            if one.value is not None and one.lower is not None and one.upper is not None:
+                low = np.ceil((top - one.lower) * top / step - NO_WIDTH) * step / top
+                high = np.floor((top - one.upper) * top / step + NO_WIDTH) * step / top
+                found = np.clip([one.value, top - low, top - high], -top, top).tolist()
+                figures[name] = Estimate(*found, one.n)
     return figures
 
 
@@ -439,7 +461,7 @@ def score_correlations(
     """Correlate scores with ratings.
 
     The interval for these models draws ratings from the normal law of their covariance and
-    corrects each round for noise as `judge.studies.boards.correlated` does, the scores being
+    corrects each round for noise as `correlated` does, the scores being
     exact: a benchmark's own uncertainty is not in it. The interval for other models draws models
     with replacement, scores and ratings as found; a round in which a column does not vary counts
     as endless at both ends. Where all rounds are equal, there is no interval.
@@ -503,6 +525,9 @@ def _few_models(n: int, have: str) -> list[str]:
     if n < FEW_MODELS:
         return [f"A correlation over {n} models is imprecise: compare at least {FEW_MODELS}."]
     return []
+
+
+# Boards
 
 
 POSITION = "position"
@@ -799,12 +824,15 @@ def contest(
 
     By kind, the first judge's correlation less the second's, as found, over the models on all
     three boards: an interval that holds 0 does not show a difference. Without one where they are
-    the same in every draw. Intervals as in `judge.studies.boards.compare_boards`.
+    the same in every draw. Intervals as in `compare_boards`.
     """
     names = common_models(people, first, second)
     moved = _moved_boards((people, first, second), names, draws)
     ours, theirs = (correlated(moved, 0, judge, freed=False) for judge in (1, 2))
     return {kind: around(ours[kind] - theirs[kind], len(names), draws.level) for kind in KINDS}
+
+
+# System ranking
 
 
 FEWEST_ITEMS = 20

@@ -1,6 +1,7 @@
-"""Votes and verdicts of the same items, ready to compare: people, and each judge.
+"""Study data: votes of people and verdicts of judges, aligned on the same items.
 
-What a study of a judge is asked for.
+`read_study` reads both; `study_data` turns aligned rows to the sides of their items. `shared_by`
+keeps what agreement with one judge is computed from, and `parted` stratifies by a column.
 """
 
 from collections import Counter
@@ -31,8 +32,8 @@ NO_ORDER = (
     "only: the response that the judge saw first is unknown."
 )
 _AGAIN = (
-    "By voters who had already voted on the item: {votes}. People are compared "
-    "with others only. Votes on several criteria need one study each (--where)."
+    "Repeated by the same voter on the same item: {votes}. Only votes of different voters are "
+    "compared with each other. If votes have several criteria, study each separately (--where)."
 )
 _TWINS = (
     "Judges whose names differ only in case, spaces or characters that look alike are counted "

@@ -1,8 +1,9 @@
-"""Estimates: a value with its interval, drawn over prompts, and how sentences write it.
+"""Estimates with cluster-robust intervals: agreement, kappa, and variance components.
 
-Where ratings differ: between items, between raters, and within; and what more would buy.
-
-How often raters agree on an item, and how far that is beyond chance.
+`clustered` gives a statistic its interval by drawing whole prompts, widened for raters; the
+functions such as `percent_of` write an `Estimate` in a sentence. `variance_shares` splits the
+variance of ratings between items, raters and the rest. `pair_agreement`, `own_agreement` and
+`kappa` measure how often raters agree on an item, also beyond chance.
 """
 
 import math
@@ -17,6 +18,8 @@ from judge.studies.rows import TIE, Items, Labels
 from rating.errors import DataError
 from rating.leave_out import drawn_sums, jackknife_variance, quantile, sums_within, two_way
 from rating.typing import Floats, Ints
+
+# Estimates and intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +283,9 @@ def finite(value: np.floating) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+# Estimates in sentences
+
+
 NONE = "–"
 
 
@@ -387,6 +393,9 @@ def plural(n: int, word: str) -> str:
     return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
 
 
+# Variance components
+
+
 @dataclass(frozen=True, slots=True)
 class Components:
     """Variance components of scores: 1 for side A, a half for a tie, 0 for side B.
@@ -484,7 +493,7 @@ def variance_shares(
     law of the scores as long as who rates what does not depend on them.
 
     Intervals are for other prompts and other raters, by omitting each in turn, as those of
-    `judge.studies.estimates.clustered` are widened; with fewer than three raters for these alone.
+    `clustered` are widened; with fewer than three raters for these alone.
     That of ``rater`` is by F of the spread of the raters' means, for raters of about as many
     ratings each.
 
@@ -704,6 +713,9 @@ def _of_raters(components: Components, ratings: Floats, n: int, level: float) ->
     return Estimate(value, min(lower, value), max(upper, value), n)
 
 
+# Agreement of raters
+
+
 Weighting = Literal["pairs", "items"]
 
 LABELS = 3
@@ -737,7 +749,7 @@ def pair_agreement(
     -------
     Estimate
         ``n`` is the number of pairs, or of items that have one. The interval draws prompts, and
-        allows for other raters of ``second``, see `judge.studies.estimates.Raters`.
+        allows for other raters of ``second``, see `Raters`.
 
     References
     ----------
@@ -944,7 +956,7 @@ def over_another(
 ) -> Estimate:
     """Estimate the agreement of ``first`` with people less that of ``second``.
 
-    Each over its own pairs, as `judge.studies.estimates.pair_agreement` counts them; a round draws
+    Each over its own pairs, as `pair_agreement` counts them; a round draws
     the same prompts for both, so what makes a prompt easy for both cancels; other people are
     allowed for as well. ``n`` is the number of pairs of ``first``.
     """

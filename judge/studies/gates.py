@@ -384,9 +384,10 @@ def _not_passed(evidence: Evidence) -> str:
     if test.winning_rate < PASS:
         if test.decides_at is not None and test.items_per_person < test.decides_at:
             return (
-                "The alternative-annotator test may be underpowered: at least 90% power to pass "
-                f"another person takes {test.decides_at:,} items per person; the median of the "
-                f"{test.people_tested} people tested is {test.items_per_person:,.0f}."
+                "The alternative-annotator test may be underpowered: "
+                f"{test.decides_at:,} items per person suffice for 90% power to pass another "
+                f"person in the judge's place; the median of the {test.people_tested} people "
+                f"tested is {test.items_per_person:,.0f}."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
@@ -412,8 +413,8 @@ def _agreement(evidence: Evidence) -> str:
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
-        text += f"; the estimated upper limit for any judge is {percent_of(evidence.highest)}, "
-        text += "over equally weighted items on which two people prefer a side"
+        text += f"; the estimated upper bound for any judge is {percent_of(evidence.highest)}, "
+        text += "over equally weighted items on which the judge and two people prefer a side"
     text += f". With ties as a third answer, it agrees in {percent_of(evidence.judge_with_ties)}"
     if evidence.people_with_ties.value is None:
         return f"{text}."
@@ -441,9 +442,9 @@ def _alternative(evidence: Evidence) -> str:
     return (
         "The alternative-annotator test shows the judge non-inferior to "
         f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}. The "
-        f"raters are taken as {RATERS[evidence.raters]}, for whom the test "
-        f"allows a margin of {percent(test.margin)} of items. On average, the judge does at least "
-        f"as well as the person on {percent(test.advantage)} of items.{_reference(test)}"
+        f"margin is {100 * test.margin:g} percentage points, for {RATERS[evidence.raters]}. On "
+        "average, the judge does at least as well as the person on "
+        f"{percent(test.advantage)} of items.{_reference(test)}"
     )
 
 
@@ -457,9 +458,8 @@ def _reference(test: Alternative) -> str:
         return f"{text}."
     return (
         f"{text}; another person, drawn per item, would replace {percent(test.person)} and pass "
-        f"in {percent(test.person_passed)} of trials. With {test.decides_at:,} items per person, "
-        "another person passes in at least 90% of studies; the median here is "
-        f"{test.items_per_person:,.0f}."
+        f"in {percent(test.person_passed)} of draws. {test.decides_at:,} items per person suffice "
+        f"for 90% power to pass that person; the median is {test.items_per_person:,.0f}."
     )
 
 
@@ -509,7 +509,7 @@ def _favouritism(evidence: Evidence) -> str:
     models = plural(len(evidence.favouritism), "model")
     text = f"Favouritism could be tested for {tested} of {models}"
     if not evidence.biased:
-        text += f"; none above {FAVOURED:g} wins per item was shown"
+        text += f"; no favouritism above {FAVOURED:g} wins per item is found"
     return f"{text}. The test can miss a judge that favours the best model."
 
 

@@ -1,6 +1,8 @@
-"""A release gate by votes of people and verdicts of a judge, or by a certified judge alone.
+"""Release gates and sequential tests by votes of people with verdicts of a judge.
 
-Votes of a race, and the lead by them and a judge's verdicts together.
+`ask` answers a gate by votes, by votes and verdicts together, or by a judge alone whose validation
+certificate passes both models. `race_with_judge` gives a sequential test (`rating.decide`) the
+lead by votes and verdicts together.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,6 +46,9 @@ from rating.tables.peers import mention
 from rating.tables.sources import opened
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT
+
+# Release gate
+
 
 OF_A_RUN = ("method", "template")
 """Columns that verdicts have, and votes of people do not."""
@@ -294,6 +299,9 @@ def _moved(log_odds: float, favour: float) -> float | None:
     """Return points of a win rate less what a judge favours; None where no rate is left."""
     rate = float(scipy.special.expit(log_odds)) - favour / 100
     return POINTS_PER_NAT * float(scipy.special.logit(rate)) if 0 < rate < 1 else None
+
+
+# Sequential test
 
 
 def race_with_judge(

@@ -1,8 +1,8 @@
-"""Votes on pairs of which one answer is right: who names it, and who prefers the wrong one.
+"""Gold items: voters' accuracy on pairs with a known right answer.
 
-Votes on pairs of which one answer is right, and how often each voter names it.
-
-Votes between an answer that follows an instruction and one that does not, and who notices.
+`accuracies` estimates each voter's accuracy (`posterior`); `study_gold` how often the wrong answer
+is preferred, also by its length. `study_instructed` does so for votes between an answer that
+follows an instruction and one that does not.
 """
 
 import math
@@ -24,6 +24,9 @@ from rating.outcome import Outcome
 from rating.tables.columns import KNOWN
 from rating.tables.vote_filter import LABELS
 from rating.typing import Bools, Floats, Ints
+
+# Accuracy of voters
+
 
 PRIOR = (8.0, 2.0)
 """Of a voter's accuracy, before any answer: Beta, as if ten had been seen and eight been right."""
@@ -112,6 +115,9 @@ def _first_answers(votes: Iterable[GoldVote]) -> list[GoldVote]:
     for vote in votes:
         firsts.setdefault((vote.voter, vote.item), vote)
     return [*firsts.values()]
+
+
+# Gold pairs
 
 
 LEAST_VOTERS = 3
@@ -386,6 +392,9 @@ def _known_column(table: Annotations, role: str) -> str:
 
 def _length(text: object) -> int | None:
     return len(text) if isinstance(text, str) else None
+
+
+# Broken instructions
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""A judge's licence as a file: what it binds, and which verdicts count under it.
+"""Validation certificates of a judge: where it may replace people, and which verdicts count.
 
-Grades a judge, model by model, against labels of people: where it may replace them.
+`grant` grades a judge, model by model, against labels of people, and makes a `Licence`; `as_toml`
+and `read_licence` write and read it. `under`, `counted` and `foreseen` tell which verdicts count
+under it.
 """
 
 import hashlib
@@ -50,6 +52,9 @@ from rating.leave_out import quantile
 from rating.outcome import of_sides
 from rating.tables.files import parsed_toml, read_text
 from rating.typing import Bools, Floats, Ints
+
+# The certificate and its file
+
 
 Grade = Literal["PASS", "FAIL", "INCONCLUSIVE", "NOT GRADED"]
 Name = Annotated[str, Field(pattern=r"\S")]
@@ -438,6 +443,9 @@ def _grade_of(lower: float | None, upper: float | None, margin: float) -> Grade:
     if -margin < lower and upper < margin:
         return "PASS"
     return "FAIL" if lower > margin or upper < -margin else "INCONCLUSIVE"
+
+
+# Grading
 
 
 ERROR = 0.05

@@ -1,8 +1,9 @@
-"""A new model rated by a judge: the judge's board, regressed on people's, turned round.
+"""Cold start: a new model rated by a judge, through calibrated verdicts and inverse regression.
 
-A judge's ratings regressed on people's, with errors in both, and the line turned round.
-
-A judge's verdicts as calibrated probabilities, and boards of models by votes or by these.
+`rate_newcomer` reads votes and verdicts, and `newcomer` rates the model. `calibrated` turns a
+judge's signal into the probability that people prefer a side, and `board_of` fits boards by votes
+or by these. `Line` is the judge's ratings regressed on people's, with errors in both; it is
+inverted with Fieller's interval.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,9 @@ from rating.leave_out import clustered_variance, influence_variance, quantile, s
 from rating.likelihood import Logistic, hessian, minimise, solve
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT, to_points
+
+# Regression of a judge's ratings
+
 
 LEAST_SHARE = 0.3
 """Share of the spread of people's ratings that is at least taken for more than sampling."""
@@ -130,6 +134,9 @@ class Line:
         half = t * float(np.sqrt(d**2 * self.slope_variance + around * a))
         middle = self.slope * d
         return self.mean_people + (middle - half) / a, self.mean_people + (middle + half) / a
+
+
+# Calibrated verdicts and boards
 
 
 RIDGE = 0.01
@@ -388,6 +395,9 @@ def variance_of_sum(influence: Floats, prompt: Ints, rater: Ints | None = None) 
     return max(by_rater + max(0.0, by_prompt - each), each)
 
 
+# Rating of a new model
+
+
 FEWEST_WON = 5
 """Verdicts that a new model has won, and lost, at least where it has an interval."""
 RANKED_FROM = 30
@@ -548,7 +558,7 @@ def newcomer(
     the new one. Verdicts count as they are; of a judge that grades, probabilities that people
     prefer a side, learnt on votes on other models. The judge's ratings are regressed on people's,
     with errors in both, and the line is turned round with Fieller's interval
-    (`judge.studies.newcomer`). Variances are by prompt, those of people by voter as well.
+    (`Line`). Variances are by prompt, those of people by voter as well.
 
     It is for models like the known ones. The judge's own family is not: known models of it are no
     part of the line, and a new model of it is moved by their mean distance from it, whose

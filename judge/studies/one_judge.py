@@ -1,8 +1,8 @@
-"""What a study says of one judge.
+"""Studies of judges against people: each judge, judges against each other, and all together.
 
-Judges against each other on the same items: agreement, its price, and where they differ.
-
-May a judge replace people: all that votes and verdicts on the same items say.
+`study_judges` compares the verdicts of one judge or several with votes on the same items and
+decides whether each may replace people. `study_judge` computes all for one judge, `side_by_side`
+agreement, its price and where judges differ.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,6 +83,9 @@ from rating.leave_out import influence_factor, quantile
 from rating.sentences import concerning
 from rating.typing import Bools, Floats
 from rating.variants import to_points
+
+# One judge
+
 
 Value = TypeVar("Value")
 NO_VOTERS = (
@@ -466,6 +469,9 @@ def _few(n: int, judge: JudgeVerdicts) -> list[str]:
     return warnings
 
 
+# Judges against each other
+
+
 COIN = 0.5
 """How often one who reads nothing agrees where both prefer a side."""
 THOUSAND = 1000
@@ -744,6 +750,9 @@ def _turned(one: Estimate) -> Estimate:
     return Estimate(-one.value, -one.upper, -one.lower, one.n)
 
 
+# All judges
+
+
 Progress = Callable[[int, int, str], None]
 """Called with the steps done, the steps in all, and what is done next."""
 
@@ -810,14 +819,17 @@ class Study:
 
 
 def by_agreement(judges: Iterable[JudgeStudy]) -> list[JudgeStudy]:
-    """Order judges by agreement with ties, best first; without, who ties most may be first."""
-    return sorted(
-        judges, key=lambda one: (-(one.agreement.judge.with_ties.value or 0.0), one.name)
-    )
+    """Order judges by the lower limit of agreement with ties: few items do not lead by chance."""
+
+    def key(judge: JudgeStudy) -> tuple[float, float, str]:
+        agreed = judge.agreement.judge.with_ties
+        return -(agreed.lower or 0.0), -(agreed.value or 0.0), judge.name
+
+    return sorted(judges, key=key)
 
 
 def leaderboard(study: Study) -> list[dict[str, Any]]:
-    """Give plain values of each judge, by agreement with people, with ties, best first.
+    """Give plain values of each judge, as `by_agreement` orders them.
 
     Shares and coefficients are estimates with ``value``, ``lower``, ``upper`` and ``n``, null
     where they are not estimated; dollars and seconds are per thousand items. ``why`` has the

@@ -1,8 +1,8 @@
-"""A panel of judges compared with people or labels: what it is worth, in figures and in words.
+"""Panels of judges: effective number of independent judges, and which judge to add next.
 
-What a panel of judges is worth: how many independent ones, and which judge to add next.
-
-Verdicts of several judges beside labels or votes of people, ready for a panel's card.
+`study_panel` reads verdicts of several judges, with labels beside them or votes of people, and
+describes the panel in figures and sentences; `card` estimates what the panel is worth, and
+`ordered` adds judges one by one.
 """
 
 import re
@@ -41,6 +41,9 @@ from rating.tables.coding import Coded
 from rating.tables.files import Files
 from rating.tables.sources import columns_of
 from rating.typing import Bools, Floats, Ints
+
+# Verdicts and labels
+
 
 FAMILY, LABEL = "family", "label"
 
@@ -271,6 +274,9 @@ def _by_item(labels: Labels, n_items: int) -> tuple[Ints, Bools]:
     label, there = np.zeros(n_items, dtype=np.int64), np.zeros(n_items, dtype=bool)
     label[labels.item], there[labels.item] = labels.label, True
     return label, there
+
+
+# Worth of a panel
 
 
 SHARES = ("mean", "best", "majority", "independent")
@@ -592,6 +598,9 @@ def _with(errors: Errors, matrix: Floats, judges: list[int]) -> dict[str, Any]:
     return {"judge": errors.judges[judges[-1]], "n_eff": n_eff, "accuracy": right}
 
 
+# Study
+
+
 ALIKE = 1 - 1e-9
 """A correlation of errors from here on is that of two judges who err on the same items."""
 
@@ -712,7 +721,7 @@ def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyO
     Parameters
     ----------
     verdicts, votes
-        As of `judge.studies.panel.read_panel`.
+        As of `_read_panel`.
 
     Raises
     ------

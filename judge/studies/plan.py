@@ -1,8 +1,8 @@
-"""What to buy next beside a judge: how many votes, and on which items.
+"""Sample-size planning of studies: votes beside a judge, ratings, and Krippendorff's alpha.
 
-What more ratings buy: half-widths of designs, and whether the wanted one is reached.
-
-What more ratings do to the half-width of Krippendorff's alpha.
+`plan_votes` describes how many items people must vote on beside a judge, `sending` which ones.
+`plan_ratings` gives half-widths of other designs from the components of variance, `plan_alpha`
+those of alpha.
 """
 
 import math
@@ -44,6 +44,9 @@ from rating.leave_out import quantile, quantiles, sums_within, two_way
 from rating.likelihood import win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT
+
+# Votes beside a judge
+
 
 WANTED = (100.0, 50.0, 30.0, 20.0, 10.0, 5.0)
 """Half-widths in points that are planned for, as far as they are not reached."""
@@ -384,6 +387,9 @@ def _by_pair(data: StudyData, drawn: _Sending) -> dict[tuple[str, str], tuple[fl
     }
 
 
+# Ratings
+
+
 WANTED_RATERS = 0.05
 """Half-width that is planned for where none is named."""
 EACH = (1, 2, 3, 5, 8)
@@ -469,16 +475,20 @@ def preference(items: Items, labels: Labels, draws: Draws) -> Estimate:
     return share_of(items, labels, np.column_stack([scores_of(labels), np.ones(labels.n)]), draws)
 
 
-def share_of(items: Items, labels: Labels, each: Floats, draws: Draws) -> Estimate:
+def share_of(
+    items: Items, labels: Labels, each: Floats, draws: Draws, lost: Floats | None = None
+) -> Estimate:
     """Estimate a share of ratings.
 
     Parameters
     ----------
     each : ndarray of shape (n, 2)
         What each row adds to what is counted, and to what is counted out of.
+    lost : ndarray of shape (n, 2), optional
+        What both lose without the row; ``each`` by default.
     """
     stats = sums_within(items.prompt[labels.item], each, items.n_prompts)
-    raters = Raters.of(items, labels, each)
+    raters = Raters.of(items, labels, each if lost is None else lost)
     return clustered(stats, ratio, draws, n=int(each[:, 1].sum()), mean=SHARE, raters=raters)
 
 
@@ -666,6 +676,9 @@ def _sentences(plan: RaterPlan) -> Iterator[str]:
         yield f"{compared}: rate more items."
     else:
         yield f"{compared}: these are about equal, so choose the cheaper."
+
+
+# Krippendorff's alpha
 
 
 WANTED_ALPHA = 0.1

@@ -1,8 +1,8 @@
-"""How much to lean on a judge: the weight of verdicts that makes an estimate most precise.
+"""Prediction-powered Bradley-Terry: ratings by people from few votes and many verdicts.
 
-Ratings by people from few votes and many verdicts: prediction-powered Bradley-Terry.
-
-Powered ratings: their equations, and how uncertain they are by voter and by prompt.
+`powered_ratings` rates models, and has the equations and sources; `powered_lead` estimates the
+lead of one model over another. The weight of the verdicts makes an estimate most precise (`parts`,
+`_tuned`); variances are by voter and by prompt (`_uncertainty`).
 """
 
 from collections.abc import Iterator
@@ -30,6 +30,9 @@ from rating.likelihood import (
 )
 from rating.typing import Bools, Floats, Ints
 from rating.variants import to_points
+
+# Weight of the verdicts
+
 
 ASSUMPTION = (
     "Assumes that items with votes are a random subset of all judged items, or were drawn with "
@@ -297,6 +300,9 @@ def problem_of(
     lost = [items.models[i] for i in np.flatnonzero(seen & (number < 0))]
     warning = f"Judged, but not rated, because nobody voted on them: {', '.join(sorted(lost))}."
     return problem, (warning,) if lost else ()
+
+
+# Equations and uncertainty
 
 
 _LEAST_LEFT = 1e-3
@@ -660,6 +666,9 @@ def _blocks(cluster: Ints, k: int) -> Iterator[tuple[slice, int]]:
         start = stop
 
 
+# Ratings and leads
+
+
 UNLIKELY = 0.01
 """Under this chance a difference between the items with votes and the rest is reported."""
 FEW_VOTERS = 15.0
@@ -782,7 +791,7 @@ def powered_ratings(
 
     Votes and verdicts are summed by voter and by prompt before they are squared, with Student's t
     for the effective voters and prompts behind each rating: see
-    `judge.studies.powered.uncertainty`. The published covariance takes items as
+    `_uncertainty`. The published covariance takes items as
     independent: too narrow where they share prompts, or votes share voters. ``lam`` is tuned on
     the covariance by prompt.
 
@@ -876,7 +885,7 @@ def powered_lead(
     """Estimate the lead of one model over another from votes and verdicts.
 
     As `powered_ratings`, but that verdicts count pair by pair
-    (`judge.studies.powered.by_pair`), and that ``lam`` in [0, 1] minimises the variance of
+    (`_by_pair`), and that ``lam`` in [0, 1] minimises the variance of
     this lead alone. Where the verdicts on the items with votes differ from those on the rest, pair
     by pair, the judge is excluded, and a warning says so.
 

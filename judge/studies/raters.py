@@ -1,8 +1,8 @@
-"""What the raters of a study are like, and what more ratings would buy, from its export.
+"""Raters of a study: consistency, accuracy, agreement, and what more ratings would add.
 
-The ratings of a study by people, as `arena study export` writes them, one row each.
-
-How far people who rate the same items agree, with nobody beside them.
+`read_rated` reads the ratings as `arena study export` writes them, one per row; `study_raters`
+describes the raters. `agreement_of` estimates how far people who rate the same items agree, with
+nothing else computed.
 """
 
 from collections import Counter
@@ -23,6 +23,7 @@ from judge.studies.estimates import (
     HALF,
     Draws,
     Estimate,
+    Raters,
     Shares,
     clustered,
     counts,
@@ -57,6 +58,9 @@ from rating.sentences import Sentence, counted
 from rating.tables.files import Files
 from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints
+
+# Ratings of a study
+
 
 KINDS = ("item", "gold", "qualification", "pilot")
 CONFIDENCE = {1: "a guess", 2: "fairly sure", 3: "sure"}
@@ -232,6 +236,9 @@ def _items(table: Annotations, kind: NDArray[np.str_]) -> tuple[Ints, Items]:
     return item.astype(np.int64), Items(tuple(models.tolist()), pairs[first], numbers)
 
 
+# Study of raters
+
+
 USUAL = StudyOptions()
 FEWEST_AN_ITEM = 3
 """Latent classes are distinguished by items that this many people rated."""
@@ -382,7 +389,7 @@ def study_raters(
     Raises
     ------
     DataError
-        As `judge.studies.raters.read_rated`; if no item of the study is rated, ``until`` is not
+        As `read_rated`; if no item of the study is rated, ``until`` is not
         between 0 and 1/2, or ``until_alpha`` not between 0 and 1.
     """
     if not 0 < until < HALF:
@@ -447,19 +454,32 @@ def _twice(rated: _Rated) -> tuple[Labels, Labels]:
 
 def _with_others(items: Items, labels: Labels, rows: Bools, draws: Draws) -> Estimate:
     """Estimate how often some choices are those of others on the same item."""
-    each = pairs_with_others(items, labels, ties=True)
-    return share_of(items, labels.only(rows), each[rows], draws)
+    each, lost = _in_pairs(items, labels, rows)
+    one_rater = len(np.unique(labels.rater[rows])) == 1
+    return share_of(items, labels, each, draws, each if one_rater else lost)
+
+
+def _in_pairs(items: Items, labels: Labels, rows: Bools) -> tuple[Floats, Floats]:
+    """Count pairs of some rows with those of others, and what is lost of them without each row.
+
+    Both rows of a pair lose it.
+    """
+    each = pairs_with_others(items, labels, ties=True) * rows[:, None]
+    given = counts(items, labels.only(rows))[labels.item]
+    alike = given[np.arange(labels.n), labels.label + 1]
+    return each, each + np.column_stack([alike, given.sum(axis=1)]) - rows[:, None]
 
 
 def _surer(items: Items, labels: Labels, confidence: Floats, draws: Draws) -> Estimate | None:
     """Estimate by how much more often the sure agree with others than those who guess."""
-    each = pairs_with_others(items, labels, ties=True)
-    sure, guess = (each * (confidence == of)[:, None] for of in (max(CONFIDENCE), min(CONFIDENCE)))
-    if not (sure.any() and guess.any()):
+    levels = max(CONFIDENCE), min(CONFIDENCE)
+    parts = [_in_pairs(items, labels, confidence == of) for of in levels]
+    each, lost = (np.hstack(one) for one in zip(*parts, strict=True))
+    if not (each[:, 1].any() and each[:, 3].any()):
         return None
-    stats = sums_within(items.prompt[labels.item], np.hstack([sure, guess]), items.n_prompts)
-    n = int(sure[:, 1].sum() + guess[:, 1].sum())
-    return clustered(stats, lambda s: ratio(s[:, :2]) - ratio(s[:, 2:]), draws, n=n)
+    stats = sums_within(items.prompt[labels.item], each, items.n_prompts)
+    raters, n = Raters.of(items, labels, lost), int(each[:, [1, 3]].sum())
+    return clustered(stats, lambda s: ratio(s[:, :2]) - ratio(s[:, 2:]), draws, n=n, raters=raters)
 
 
 def _retest(items: Items, twice: tuple[Labels, Labels], draws: Draws) -> Estimate:
@@ -705,6 +725,9 @@ def _warnings(study: RaterStudy) -> Iterator[str]:
         yield "No item was shown twice: the raters' own noise is not estimated."
 
 
+# Agreement alone
+
+
 NO_PAIR = Sentence(
     "No item with two answers has ratings by two people yet: alpha and AC1 are not estimated."
 )
@@ -799,7 +822,7 @@ def _by_item(aligned: Aligned, table: Floats, pairs: Floats) -> tuple[_ItemAgree
 def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> Rows:
     """Make rows of ratings that count, as an export of a study has them.
 
-    Those of `read_rows` from the file are the same.
+    Those of `judge.studies.rows.read_rows` from the file are the same.
     """
     names = {"item": "item", "voter": "rater", "prompt": "prompt_id"}
     names |= {role: role for role in of_sides("model")}

@@ -1,6 +1,8 @@
-"""How reliable people are, and how high that lets a judge's agreement be.
+"""Reliability of people and judges: alpha, AC1, human upper bound, and agreement.
 
-How often a judge, people and simple rules agree with people, and a judge with itself.
+`alpha` and `ac1` measure how reliable people are; `ceiling` how high that lets a judge's agreement
+be. `agreement` and `baselines` compare a judge, people and simple rules with people; `swaps` and
+`rerun_variance` compare a judge with itself.
 """
 
 import math
@@ -37,6 +39,8 @@ from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from rating.leave_out import sums_within
 from rating.typing import Bools, Floats, Ints
+
+# Chance-corrected agreement
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,9 +190,12 @@ def _by_cluster(values: Floats, cluster: Ints) -> Floats:
     return sums_within(place, values, len(known))
 
 
+# Upper bound for a judge
+
+
 CONDITION = (
-    "Over equally weighted items on which at least two people preferred a side (in the ratios: "
-    "and the judge); votes for a tie are omitted."
+    "Over equally weighted items on which the judge and at least two people preferred a side; "
+    "votes for a tie are omitted."
 )
 _MIN_VOTES_TO_FIT = 3
 
@@ -358,6 +365,9 @@ def _reached(log_shape: Floats) -> Floats:
     shape = np.exp(log_shape)
     log_half = -shape * math.log(4) - log_shape - scipy.special.betaln(shape, shape)
     return np.asarray(0.5 + np.exp(log_half))
+
+
+# Agreement of judges, people and rules
 
 
 _OF_ORDERS = MeanOfPrompts(0.0, 1.0, (3,))

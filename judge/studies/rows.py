@@ -1,6 +1,7 @@
-"""Rows of votes or of verdicts for a study, as arrays in the sides of their file.
+"""Rows of votes and verdicts as arrays, and items with the labels that raters give them.
 
-Items, and labels that people and judges give them, with the sides of both aligned.
+`read_rows` reads a file or a log into `Rows`, in the sides of the file. `Items` and `Labels` are
+what studies compute with: each label is in the sides of its item.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,10 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     "run": ("run",),
 }
 """Columns that a study reads beyond those of `rating.tables.columns.KNOWN`."""
+
+
+# Rows of a source
+
 
 MARKS = ("score_a", "score_b", "confidence", "vote_cost")
 """Numbers beside a verdict that are read where they are asked for: what a judge may give, and
@@ -345,6 +350,9 @@ def read_texts(source: Source, rows: Sequence[int]) -> dict[int, RowTexts]:
         chosen = numbered(rows_there).filter(f"{ROW} IN ({wanted})")
         fetched = chosen.project(", ".join([ROW, *columns])).fetchall()
     return {int(row): RowTexts(*texts) for row, *texts in fetched}
+
+
+# Items and labels
 
 
 A, TIE, B = 1, 0, -1

@@ -1,6 +1,7 @@
-"""Judges against labels that are taken as truth: how often each names the right side.
+"""Accuracy of raters: against labels taken as truth, or by Dawid and Skene's latent classes.
 
-How often each rater is right where nobody knows what is: Dawid and Skene's latent classes.
+`study_truth` estimates how often judges name the side that is right by construction; `dawid_skene`
+how often raters are right where no truth is known.
 """
 
 from collections import Counter
@@ -40,6 +41,9 @@ from rating.leave_out import sums_within
 from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Floats, Ints
+
+# Known labels
+
 
 ALL = "all"
 NOT_ASKED = ""
@@ -534,6 +538,9 @@ def _warnings(study: TruthStudy) -> Iterator[str]:
     for n, what, why in counts:
         if n:
             yield f"{plural(n, what)} {why}."
+
+
+# Latent classes
 
 
 Errors = Literal["confusion", "one"]

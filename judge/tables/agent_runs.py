@@ -9,8 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NoReturn
 
-from judge.budget import KINDS, NO_TEXT, AgentRun, Step
-from judge.case import ROLES, Message
+from judge.case import KINDS, NO_TEXT, ROLES, AgentRun, Message, Step
 from judge.tables import inspect_logs
 from judge.tables.cases import Source
 from judge.tables.inspect_logs import runs_of

@@ -1,6 +1,8 @@
-"""Columns of recorded annotations, read from a file: what is wrong is quoted with its row.
+"""Annotations and cases from files: column names, conversations, images and style.
 
-What tables of cases hold: the names of their columns, cells as turns, images, and styles.
+`read_annotations` reads files into `Annotations`, by column; an error quotes what is wrong with
+its row. `turns_of` and `read_image` read cells, `style_of` counts elements of markdown in a
+response.
 """
 
 import base64
@@ -31,6 +33,9 @@ from rating.tables.peers import NO_VERDICT, announce, explained, recognised
 from rating.tables.sources import chosen, label_column, opened
 from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints
+
+# Columns and conversations
+
 
 PROMPTS = ("prompt", "instruction")
 ASKED = (*PROMPTS, "text", "turns", "question")
@@ -183,6 +188,9 @@ def _apart(talk: Sequence[Message]) -> tuple[list[Message], list[str]]:
     return [*talk[:n], *asked], [turn.content for turn in answers]
 
 
+# Images
+
+
 MOST_BYTES = 5_000_000
 """Of an image: less than any endpoint takes that takes images."""
 MOST_IMAGES = 10
@@ -268,6 +276,9 @@ def _checked(data: bytes, name: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
+# Style
+
+
 ELEMENTS = r"(?m)(^#{1,6} )|(^\s*(?:[-*+]|\d+[.)])\s)|(\*\*[^*\n]+\*\*)|(^```)"
 """Headings, list items, words in bold and fences of code; read alike by Python and by duckdb."""
 LIST = r"(?m)^\s*(?:[-*+]|\d+[.)])\s"
@@ -323,6 +334,9 @@ def _kind(element: re.Match[str]) -> str:
     if item:
         return "ordered" if item.strip()[0].isdigit() else "unordered"
     return "bold" if bold else "fence"
+
+
+# Files
 
 
 PIECE = 2000

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from judge.budget import NO_TEXT
+from judge.case import NO_TEXT
 from rating.errors import DataError
 from rating.tables.files import (
     BATCH,

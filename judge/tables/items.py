@@ -1,6 +1,8 @@
-"""Prompts for models to answer, and answers that were recorded, from files of benchmarks.
+"""Items from files: benchmark prompts with recorded answers, and items for people to rate.
 
-What people are given to rate: a prompt or dialogue with two answers or more, from files.
+`read_items` reads prompts that models answer; `read_answers` and `read_references` recorded
+answers. `read_rating_items` reads what people are given to rate: a prompt or dialogue with two
+answers or more.
 """
 
 import hashlib
@@ -13,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from judge.budget import AgentRun
-from judge.case import ROLES, Case, Message
+from judge.case import ROLES, AgentRun, Case, Message
 from judge.ifeval import Task
 from judge.tables.annotations import (
     CONVERSATIONS,
@@ -45,6 +46,9 @@ from rating.outcome import OUTCOMES, of_sides
 from rating.tables.columns import quoted_names
 from rating.tables.files import Files, storable
 from rating.tables.peers import announce, mention, recognised
+
+# Benchmark prompts and answers
+
 
 Turns = tuple[str, ...]
 """Texts of one side of a conversation, turn by turn."""
@@ -437,6 +441,9 @@ def _names(table: Annotations, idx: Sequence[str], items: Sequence[Item]) -> lis
 
 def _as_named(table: Annotations, idx: Sequence[str]) -> Annotations:
     return replace(table, columns={**table.columns, "idx": list_of(idx)})
+
+
+# Items to rate
 
 
 GOLD = tuple(outcome.value for outcome in OUTCOMES[:3])

@@ -1,9 +1,9 @@
-"""Drawings of ratings: intervals one model a row, and lines over time.
+"""Drawing of rating charts: layout, interval and scatter plots, and pictures as files.
 
-Nothing is laid out by trial. Widths of names are measured, the rest is added up, so that labels
-cannot overlap: a figure is `PAPER` wide, and grows only where its names would not be legible.
-
-A picture that can be written: PNG and SVG with its caption, HTML with its table as well.
+`draw_intervals` and `draw_scatter` draw into axes from `axes_of`; `Picture` writes the figure as
+PNG or SVG with its caption, or as HTML with its table as well. Nothing is laid out by trial:
+widths of names are measured and added up, so that labels cannot overlap. A figure is `PAPER` wide,
+and grows only where its names would not be legible.
 """
 
 import re
@@ -27,6 +27,9 @@ from rating.tables.formats import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+# Themes and pictures
 
 
 ThemeName = Literal["light", "dark"]
@@ -182,6 +185,10 @@ def _properties(theme: Theme) -> str:
 
 
 _XML_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
+
+
+# Layout
+
 
 LEAST_SPAN = 100.0
 """Points that a scale of ratings shows at least."""
@@ -386,6 +393,9 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     return moved
 
 
+# Interval plot
+
+
 MOST_ROOMY = 30
 ROOMY, TIGHT = 13.0, 9.2
 RANK = "Rank"
@@ -472,6 +482,9 @@ def _words(
     axes.text(left, above, "Model", ha="right", **head)
     if any(ranks):
         axes.text(right, above, RANK, **head)
+
+
+# Scatter plot
 
 
 LEAST_HEIGHT = 240.0

@@ -1,9 +1,8 @@
-"""Charts of a result: ratings with intervals, win rates, votes by pair, ratings by day.
+"""Charts of a rating result: intervals, win rates, votes per pair, and quality versus cost.
 
 Each function takes a result in the shape of ``arena rate --format json`` and gives a `Picture`,
-which writes itself as PNG, SVG or HTML. matplotlib is loaded when something is drawn.
-
-Models against models: a coloured cell for each pair that met.
+which writes itself as PNG, SVG or HTML. `draw_boards` writes all charts of a source of votes into
+a folder; `plot` draws one for a notebook. matplotlib is loaded when something is drawn.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,6 +44,9 @@ from rating.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+# Matrices of models against models
 
 
 MOST_COUNTED = 30
@@ -229,6 +231,9 @@ def _scale(axes: "Axes", grid: _Grid, layout: _Layout, theme: Theme) -> None:
     scale.set(xlim=(low, 1), ylim=(0, 1), yticks=[], facecolor="none")
     scale.set_xticks([tone for tone, _ in grid.scale], [label for _, label in grid.scale])
     scale.set_xlabel(grid.scale_name, loc="left", labelpad=2)
+
+
+# Charts of a result
 
 
 FEWEST_COLOURED = 5
@@ -493,6 +498,9 @@ def _pair_table(pairs: Sequence[tuple[str, str, float, float]], *, rates: bool) 
         rows = [(a, b, f"{100 * share:.0f}", f"{n:,.0f}") for a, b, share, n in pairs]
         return Table(("Model", "Against", "Score (%)", "Votes"), tuple(rows))
     return Table(("Model", "Against", "Votes"), tuple((a, b, f"{n:,.0f}") for a, b, _, n in pairs))
+
+
+# Charts of a source of votes
 
 
 ENDINGS = (".png", ".svg", ".html")

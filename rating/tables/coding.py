@@ -1,12 +1,9 @@
-"""What columns of votes hold: names as integers, layouts, the log, and repeated rows.
+"""Columns of votes as integers, and what rows and columns of an unknown file hold.
 
-Columns of a relation as whole numbers: the names that occur, and which row has which.
-
-What the columns of votes in an unknown layout may hold, and the options that read them so.
-
-The votes of an arena's log, as one source of votes among others.
-
-Rows that are in a file more than once: counted once where an id tells, else announced.
+`fetch` reads columns by role into a `Table` of integer codes. `layout_error` describes a file
+without known columns and proposes options that read it. `LoggedVotes` are the votes of an arena's
+log, as another source. `marked` finds rows that repeat an earlier one: these count once where an
+id identifies the vote, and give a warning otherwise.
 """
 
 import itertools
@@ -42,6 +39,9 @@ from rating.tables.columns import (
 )
 from rating.tables.files import SHOWN, all_quoted, json_or_text, literal, quoted, visible
 from rating.typing import Bools, Floats, Integers, Ints
+
+# Names as integers
+
 
 Relation = duckdb.DuckDBPyRelation
 
@@ -275,6 +275,9 @@ def first_blank(rows: Relation, name: str) -> int | None:
     blank = numbered(rows).filter(f"coalesce({is_blank}, true)")
     first: int | None = blank.aggregate(f"min({ROW})").fetchall()[0][0]
     return first
+
+
+# Unknown layouts
 
 
 ROWS = 500
@@ -686,6 +689,9 @@ def layout_error(
     return LayoutError(text, *each)
 
 
+# Votes of a log
+
+
 LOGGED_SIDES = of_sides("model")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -832,6 +838,9 @@ def microseconds(moment: datetime) -> int:
     1000005
     """
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+# Repeated rows and prompts
 
 
 _RENAMED_IN = 1_000_000

@@ -1,10 +1,9 @@
-"""Votes of any source: counted and rated, by category, or one by one.
+"""Votes of a file, table or log: counted, rated, by prompt mix, or row by row.
 
-Votes of a file, a table or a log: counted in cells, and rated.
-
-One's own prompts as a mix of categories, and the board of a source of votes on it.
-
-Votes of a file, a table or a log, one by one: for what goes by single votes.
+`read_votes` counts the votes of a source in cells, `read_groups` by the values of a column;
+`rate_source` rates them, in parts where the voters do not fit in memory. `read_mix` and
+`rate_mix_of` are for a prompt mix. `read_rows` gives single votes, for whatever needs their order,
+voters or times.
 """
 
 import hashlib
@@ -22,9 +21,8 @@ from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, occurring
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
-from rating.mix import KAPPAS, Mix, MixBoard, PooledBoards, by_itself, rate_mix, rate_pooled
+from rating.options import KAPPAS
 from rating.outcome import OUTCOMES, SIDES, of_sides
-from rating.remarks import GIVEN, INTENT, RemarkReport, reasons_of, report_remarks
 from rating.rows import VoteRows
 from rating.tables import peers, sources, vote_filter
 from rating.tables.coding import (
@@ -64,10 +62,13 @@ from rating.tables.sources import (
 )
 from rating.tables.vote_filter import MOST_MODELS, VoteFilter
 from rating.typing import Bools, Floats
-from rating.value import MEASURES
 
 if TYPE_CHECKING:
+    from rating.remarks import RemarkReport
     from rating.tables import by_voter
+
+
+# Votes in cells
 
 
 CANONICAL = "votes-1"
@@ -209,6 +210,8 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, VoteRows]:
     DataError
         As `read_votes`; and for figures that cannot be.
     """
+    from rating.value import MEASURES
+
     reading = replace(reading, figures=MEASURES)
     with opened_table(source, reading, by=False) as table:
         counting = VoteFilter.settled(table, reading)
@@ -233,7 +236,7 @@ def read_factors(
     Parameters
     ----------
     source : path, sequence of paths, Files or table
-        As `rating.tables.counts.read_votes` takes it.
+        As `read_votes` takes it.
     factors : sequence of str
         Two or more: ``X`` is in the columns ``X_a`` and ``X_b``. A system is what has the same
         level of each.
@@ -248,7 +251,7 @@ def read_factors(
     Raises
     ------
     DataError
-        As `rating.tables.counts.read_votes`; if a factor is named twice, has no columns, or is
+        As `read_votes`; if a factor is named twice, has no columns, or is
         missing in a vote that counts; or if two systems would have one name.
     """
     reading = reading or Reading.of(RateOptions())
@@ -339,6 +342,9 @@ def _data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
     return digest.hexdigest()
 
 
+# Ratings
+
+
 Progress = Callable[[int, int], None]
 """Called with the groups rated so far and the groups in all."""
 
@@ -359,6 +365,8 @@ class Groups:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; ``not_rated`` is there only if some group is not."""
+        from rating.mix import by_itself
+
         plain: dict[str, Any] = {
             "groups": {value: report.to_dict() for value, report in self.reports.items()},
             "warnings": by_itself(self.reports),
@@ -368,13 +376,13 @@ class Groups:
 
 def rate_source(
     source: object, options: RateOptions, progress: Progress | None = None
-) -> Report | Groups | PooledBoards:
+) -> "Report | Groups | rating.PooledBoards":
     """Rate votes.
 
     Parameters
     ----------
     source : path, table, LoggedVotes or ClusterTable
-        As `rating.tables.counts.read_votes` takes it; or a table of a cluster.
+        As `read_votes` takes it; or a table of a cluster.
 
     Raises
     ------
@@ -387,7 +395,7 @@ def rate_source(
         with spark_engine().connected(source) as frame:
             return rate_source(frame, options, progress)
     if options.pool:
-        return rate_pooled(read_groups(source, Reading.of(options)), options)
+        return rating.rate_pooled(read_groups(source, Reading.of(options)), options)
     if options.by is not None:
         return _rate_groups(source, options, progress)
     if _in_large_files(source) and all(map(importlib.util.find_spec, ("pyarrow", "fcntl"))):
@@ -466,7 +474,10 @@ def _rate_groups(source: object, options: RateOptions, progress: Progress | None
     return Groups(reports, not_rated)
 
 
-def read_mix(source: object, column: str) -> Mix:
+# Prompt mixes
+
+
+def read_mix(source: object, column: str) -> "rating.Mix":
     """Count prompts by category.
 
     Parameters
@@ -490,17 +501,17 @@ def read_mix(source: object, column: str) -> Mix:
         counts = dict(rows.aggregate(f"{name}, count(*)", name).order("1").fetchall())
     if unnamed := sum(n for name, n in counts.items() if not (name and name.strip())):
         raise DataError(f"{unnamed:,} prompts have no {column}: leave them out, or name it.")
-    return Mix.of_counts(counts)
+    return rating.Mix.of_counts(counts)
 
 
 def rate_mix_of(
     source: object,
-    mix: Mix,
+    mix: "rating.Mix",
     options: RateOptions,
     *,
     kappas: Sequence[float] = KAPPAS,
     reweighted: bool = False,
-) -> MixBoard:
+) -> "rating.MixBoard":
     """Rate the models of a source of votes on a mix: see `rating.rate_mix`.
 
     Raises
@@ -509,7 +520,10 @@ def rate_mix_of(
         As `rating.rate_mix`, and if the votes cannot be read.
     """
     groups = read_groups(source, Reading.of(options))
-    return rate_mix(groups, mix, options, kappas=kappas, reweighted=reweighted)
+    return rating.rate_mix(groups, mix, options, kappas=kappas, reweighted=reweighted)
+
+
+# Single votes
 
 
 def read_rows(source: object, reading: Reading) -> VoteRows:
@@ -518,7 +532,7 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
     Parameters
     ----------
     source : path, sequence of paths, Files, table or LoggedVotes
-        As `rating.tables.counts.read_votes` takes it.
+        As `read_votes` takes it.
     reading : Reading
         Of which weights and styles are not used, nor a window of votes in order. ``columns.by`` is
         the role ``by``.
@@ -526,7 +540,7 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
     Raises
     ------
     DataError
-        As `rating.tables.counts.read_votes`; and of votes in order, if they do not name who cast
+        As `read_votes`; and of votes in order, if they do not name who cast
         them.
     """
     by = reading.columns.by is not None
@@ -553,7 +567,7 @@ def report_source(
     first: str = "quizzing",
     second: str = "asking",
     level: float = 0.95,
-) -> RemarkReport:
+) -> "RemarkReport":
     """Read remarks and state what they say: see `rating.remarks.report_remarks`.
 
     Raises
@@ -561,6 +575,8 @@ def report_source(
     DataError
         As `read_rows`; and if there is no column of remarks, nothing in them, or no voter.
     """
+    from rating.remarks import GIVEN, INTENT, reasons_of, report_remarks
+
     columns_of_text = (*GIVEN, INTENT)
     rows = read_rows(
         source, Reading(columns, prompts=True, both_bad="tie", beside=columns_of_text)

@@ -1,11 +1,10 @@
-"""The engine that reads and writes tables, and the rows of files as it reads them.
+"""DuckDB engine: rows of files, and rows written as files for other programs.
 
-Files of text, CSV and TSV, are read to the letter: nothing about them is guessed.
-
-The engine is started once, for that takes longer than to read a small table. Imported where a
-table is first read or written: duckdb takes half a second to import.
-
-Rows as files that other programs read: as they come, any number, or with columns beside.
+`connected` gives a connection to the one engine of the process, which is started once because that
+takes longer than to read a small table. `rows_of` reads files; cells of CSV and TSV stay text, and
+nothing about them is guessed. `write_rows` writes any number of rows, `write_beside` and
+`write_relation` those of a file that was read. Import this module where a table is first read or
+written: duckdb takes half a second to import.
 """
 
 import csv
@@ -84,6 +83,9 @@ STRETCHES = 64
 _TOO_LONG = " bytes, and one may have "
 
 
+# Engine
+
+
 def connected() -> duckdb.DuckDBPyConnection:
     """Give a connection to the process's one engine: what it registers, no other one sees.
 
@@ -107,6 +109,9 @@ def let_go() -> None:
     _started.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] in {"duckdb", "_duckdb"}]:
         vars(sys.modules.pop(name)).clear()
+
+
+# Reading
 
 
 def columns_in_file(path: Path) -> list[str]:
@@ -372,6 +377,9 @@ def _exact(path: Path) -> str:
     return "".join(f"[{c}]" if c in "[?*" else c for c in str(path))
 
 
+# CSV and TSV
+
+
 def _read_plain(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
     """Give the rows of a CSV or a TSV, as they were before `in_csv`, every cell as text.
 
@@ -466,6 +474,9 @@ def _distinct(path: Path, names: Sequence[str]) -> Iterator[str]:
         distinct = name if name.lower() not in taken else f"{name}_1"
         taken.add(distinct.lower())
         yield distinct
+
+
+# Writing
 
 
 FORMATS = {

@@ -1,15 +1,13 @@
-"""Files that people name: which these are, and read whole, or refused in a sentence.
+"""Files from users: paths, contents within limits of memory, and text escaped for each output.
 
-Names and texts that others chose, as each kind of output shows them: nothing in them acts.
+`expanded` finds the files behind paths; `read_text`, `parsed` and `json_entries` read them whole,
+or raise an error with one sentence. A few kilobytes can unpack to gigabytes, by compression or as
+one value that many rows share. The limit therefore depends on the size of the file: no honest file
+is 50 times smaller than its contents, and no cell of honest data takes less than half a bit.
 
-One function for each kind of output. `visible` is in all of them but CSV and a database, which are
-read back.
-
-How much of a file is held in memory at a time, so that no file can exhaust it.
-
-A few kilobytes can unpack to gigabytes: by compression, or as one value that many rows share. What
-may be held therefore depends on the size of the file: no honest file is 50 times smaller than its
-contents, and no cell of honest data takes less than half a bit.
+Names and texts from others are written by one function for each output (`in_html`, `in_csv`,
+`literal`, ...), so that nothing in them acts. `visible` is in all of them except those for CSV and
+for databases, which are read back.
 """
 
 import codecs
@@ -34,6 +32,9 @@ from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from rating.errors import DataError
+
+# Limits of memory
+
 
 MB = 2**20
 VALUE = MB
@@ -173,6 +174,9 @@ def _require_short(
                 f"{bound:,}. Shorten it, or leave the row out."
             )
             raise error(msg)
+
+
+# Files and their contents
 
 
 SHOWN = 80
@@ -396,7 +400,7 @@ def raw_pieces(path: Path, error: type[Exception] = DataError) -> Iterator[bytes
     ------
     Exception
         Of the kind ``error``, if it is no file, cannot be read, or unpacks to more than
-        `rating.tables.files.most_unpacked` of its size.
+        `most_unpacked` of its size.
     """
     yield from _read(path, error, lambda file: file.read(PIECE))
 
@@ -470,8 +474,8 @@ def parsed(text: str, where: str, error: type[Exception] = DataError) -> Any:
     Raises
     ------
     Exception
-        Of the kind ``error``, if it is no JSON, is nested deeper than `rating.tables.files.DEPTH`
-        or has more lists and objects than `rating.tables.files.PARTS`.
+        Of the kind ``error``, if it is no JSON, is nested deeper than `DEPTH`
+        or has more lists and objects than `PARTS`.
     """
     nested = _require_parts(text, where, error)
     try:
@@ -486,7 +490,7 @@ def parsed(text: str, where: str, error: type[Exception] = DataError) -> Any:
 
 
 def parsed_toml(text: str, where: str, error: type[Exception] = DataError) -> dict[str, Any]:
-    """Parse TOML; raises ``error`` as `parsed`, and for text longer than `bounds.TOML`."""
+    """Parse TOML; raises ``error`` as `parsed`, and for text longer than `TOML`."""
     if len(text) > TOML:
         raise error(f"{where} has more than {in_mb(TOML)}, and is read as a whole: split it.")
     _require_parts(text, where, error)
@@ -679,6 +683,9 @@ def replacing(path: Path) -> Iterator[Path]:
         yield made
         made.chmod(0o600)
         made.replace(target)
+
+
+# Text in outputs
 
 
 REPLACED = "\ufffd"

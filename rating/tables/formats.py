@@ -1,11 +1,12 @@
-"""Boards in words, as JSON and as rows that other programs read: CSV, Markdown, LaTeX, Parquet.
+"""Boards as tables, captions, JSON, CSV, Markdown, LaTeX, Parquet and every_eval_ever files.
 
-Boards as every_eval_ever has evaluations: a JSON file a model, which are read back whole.
+`as_text` and `write_parquet` write a board; `summary` and `caption` describe it in sentences.
+`write_logs` writes it as every_eval_ever has evaluations, a JSON file per model, and `read_logs`
+reads these back to an equal board.
 """
 
 import json
 import uuid
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
     from rating.decide import Gate
     from rating.report import Tabular
+
+
+# Boards as rows and text
 
 
 Row = Mapping[str, Any]
@@ -266,6 +270,8 @@ def _heading(passes: bool | None, text: str) -> str:
 
 def _gate_as_junit(gate: "Gate") -> str:
     """Write a test suite of one test: it passes, fails, or is skipped if it is inconclusive."""
+    import xml.etree.ElementTree as ET
+
     ask = gate.options
     suite = ET.Element(
         "testsuite",
@@ -423,6 +429,9 @@ def shown(name: str, value: object) -> str:
     if name in ("strength", "share", "borrowed"):
         return f"{value:.2f}"
     return f"{value:.0f}" if isinstance(value, float) else str(value)
+
+
+# Captions
 
 
 ReportDict = Mapping[str, Any]
@@ -624,6 +633,9 @@ def caption(report: ReportDict, made: date, *extra: str, intervals: bool = True)
     return " ".join(
         filter(None, [f"{_votes_caption(report)}.", f"{method}.", *extra, f"{origin}."])
     )
+
+
+# every_eval_ever
 
 
 Board = Mapping[str, Any]

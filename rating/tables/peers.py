@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rating.errors import DataError
@@ -94,7 +94,7 @@ RANKED = "rankings"
 
 
 def _formats() -> Iterator[Format]:
-    known = tomllib.loads((files("rating.tables") / "formats.toml").read_text("utf-8"))
+    known = tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
     parts = {"each": f'"{EACH}"', "no_verdict": NO_VERDICT, "ranked": RANKED}
     for name, sql in known["parts"].items():
         parts[name] = sql.format_map(parts)

@@ -1,14 +1,13 @@
-"""Where votes are read from: files, the table of any library with Arrow's stream, or a log.
+"""Sources of votes: files, tables of any library with Arrow's stream, and logs.
 
-Whatever it is, it becomes one relation of duckdb, and the rest is SQL. Files are read without
-pyarrow, and so is the stream of a frame (``__arrow_c_stream__``): duckdb takes it as it is. Where
-pyarrow is installed, it holds what the stream gives, mostly without a copy, and duckdb reads it
-there as often as it needs; without it duckdb copies the columns that are read. To give a stream,
-pandas itself takes pyarrow.
+`opened` makes one relation of duckdb of any source, and the rest is SQL; `opened_table` reads the
+columns that a reading takes. `sampling_weights`, `decay` and `style_difference` compute weights
+and style features of votes. `read_rankings` reads rankings, one per row, as in ``a > b = c``.
 
-Weights of votes, by the probability of being drawn and by age; and style of two answers.
-
-Rankings from tables: a row a ranking, as in ``a > b = c``.
+Files are read without pyarrow, and so is the stream of a frame (``__arrow_c_stream__``): duckdb
+takes it as it is. Where pyarrow is installed, it holds what the stream gives, mostly without a
+copy, and duckdb reads it there as often as it needs; without it duckdb copies the columns that are
+read. To give a stream, pandas itself takes pyarrow.
 """
 
 import importlib.util
@@ -27,8 +26,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+import rating
 from rating.errors import DataError, LayoutError
-from rating.rankings import Rankings
 from rating.tables import coding, peers
 from rating.tables.coding import (
     MOMENTS,
@@ -91,6 +90,9 @@ from rating.tables.files import (
 )
 from rating.tables.peers import RANKED
 from rating.typing import Bools, Floats
+
+# Weights and styles
+
 
 DAY_S = 86_400.0
 SECONDS = (1e8, 1e10)
@@ -287,6 +289,9 @@ def _refuse(values: NDArray[Any], bad: Bools, what: str, wanted: str) -> None:
     if bad.any():
         msg = f"A {what} is {values[bad][0]}, in {int(bad.sum())} rows; it must be {wanted}."
         raise DataError(msg)
+
+
+# Relations of a source
 
 
 LONGEST = 300
@@ -858,13 +863,16 @@ def _timed(table: Table) -> Table:
     return replace(table, texts=texts, numbers={**table.numbers, "time": moments})
 
 
+# Rankings
+
+
 COLUMN = "ranking"
 BETTER, EVEN = " > ", " = "
 MARKS = {">", "<", "="}
 """No name begins or ends with one."""
 
 
-def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # noqa: B008
+def read_rankings(source: object, columns: Columns = Columns()) -> "rating.Rankings":  # noqa: B008
     """Read rankings from files or a table, one per row, with voter and prompt if known.
 
     The column ``ranking`` holds them as `parsed` takes them, or lists of Parquet; rows without
@@ -908,13 +916,13 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
     if (asked := table.texts.get("prompt")) is not None:
         prompts = [asked.names[asked.codes[i]] if asked.codes[i] >= 0 else "" for i in rows]
     if voters is None:
-        return Rankings.of(named, prompts=prompts)
+        return rating.Rankings.of(named, prompts=prompts)
     if blank := sum(voters.codes[i] < 0 for i in rows):
         raise DataError(
             f"{blank} of {len(rows)} rankings of {str(source)!r} do not name their voters: name "
             "the voter in each row, or leave the column out."
         )
-    return Rankings.of(named, [voters.names[voters.codes[i]] for i in rows], prompts)
+    return rating.Rankings.of(named, [voters.names[voters.codes[i]] for i in rows], prompts)
 
 
 def parsed(text: str) -> list[list[str]]:

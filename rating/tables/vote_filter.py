@@ -1,6 +1,7 @@
-"""Which rows of a table of votes count: checked, excluded and dropped, each with its number.
+"""Selection of the rows of a table that count as votes, with the number excluded for each reason.
 
-Of a judge's run a case judged in both orders counts once, by the row of both.
+`VoteFilter` checks rows and excludes or drops them. A case that a judge judged in both orders
+counts once, by the row of both orders (`beside_both`).
 """
 
 from collections import Counter, defaultdict

@@ -1,10 +1,9 @@
-"""Reports that go by whole tables: voters, attacks, and two boards side by side.
+"""Reports on whole tables: suspicious voters, vote manipulation, and two boards compared.
 
-Evidence on voters who do not vote as honest voters with preferences of their own would.
-
-What accounts that attack could do to a leaderboard, with its defences on and off.
-
-Two boards side by side: who moved, and how sure that is.
+`check_source` collects evidence on each voter (`rating.voters` has the tests), and
+`write_weighted` writes the rows with weights from it. `simulate` adds the votes of attackers, and
+rates with and without the defences. `compare` gives the change of each model between two boards,
+with its interval.
 """
 
 import math
@@ -49,6 +48,9 @@ from rating.voters import (
     fit_strengths,
     fit_taste_sd,
 )
+
+# Suspicious voters
+
 
 ALPHA = 0.05
 LEAST = 20
@@ -456,6 +458,9 @@ def _weight_of(name: str, voter: str, model: str) -> str:
     )
 
 
+# Vote-manipulation simulation
+
+
 Strategy = Literal["fan", "target", "omnipresent", "inverted", "always-left", "random"]
 PUSHING: tuple[Strategy, ...] = ("fan", "target", "omnipresent")
 """Strategies that serve one model; of the others the model that moves most is reported."""
@@ -682,6 +687,9 @@ def _moved(after: Floats, before: Floats, model: int) -> _Moved:
     ranks = (before > before[model]).sum() - above
     low, high = float(points.min()), float(points.max())
     return _Moved(float(points.mean()), float(ranks.mean()), low, high)
+
+
+# Two boards compared
 
 
 SCALE = ("ties", "both_bad", "scale", "mean", "anchor", "reference", "order_effect", "style")

@@ -14,8 +14,7 @@ from babel.messages import Catalog
 from babel.messages.pofile import read_po
 from jinja2 import nodes
 
-from arena.catalogue import FOLDER, words_in
-from arena.domain.vote import Language, chosen_language
+from arena.catalogue import FOLDER, Language, chosen_language, words_in
 from arena.pages.rendering import TEMPLATES, environment
 from arena.ui.battle_page import MODULES, SCRIPT_WORDS, STATIC
 from judge.render.pages import Environment

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arena.store import studies
+from arena.store import judgements
 from arena.store.store import Store
 from tests.command import Command
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
@@ -34,7 +34,7 @@ def server() -> Iterator[FaultyServer]:
 
 def known(served: Served) -> dict[str, list[str]]:
     with closing(Store(served.database)) as store:
-        each = store.read(studies.every, datetime.now(UTC))
+        each = store.read(judgements.lessons, datetime.now(UTC))
     return {endpoint.split()[1]: [*names] for endpoint, names in each.items()}
 
 
@@ -136,11 +136,11 @@ def test_a_lesson_holds_for_thirty_days(database_url: str) -> None:
     learnt = datetime(2026, 11, 1, tzinfo=UTC)
     with closing(Store(database_url)) as store:
         with store.writing() as session:
-            studies.keep(session, "https://h/v1 m", "seed", "no", learnt)
-            studies.keep(session, "https://h/v1 m", "seed", "never", learnt)
+            judgements.keep_lesson(session, "https://h/v1 m", "seed", "no", learnt)
+            judgements.keep_lesson(session, "https://h/v1 m", "seed", "never", learnt)
         for days, holds in ((0, True), (29, True), (30, False)):
             now = learnt + timedelta(days=days)
-            assert store.read(studies.of, "https://h/v1 m", now) == (
+            assert store.read(judgements.lessons_of, "https://h/v1 m", now) == (
                 {"seed": "never"} if holds else {}
             )
-        assert store.read(studies.of, "https://h/v1 other", learnt) == {}
+        assert store.read(judgements.lessons_of, "https://h/v1 other", learnt) == {}

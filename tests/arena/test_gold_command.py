@@ -10,8 +10,8 @@ import pytest
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import GONE_ON, set_of
 from arena.domain.vote import Choice, Voter
+from arena.store.log import gold_votes
 from arena.store.store import Store
-from arena.store.studies import votes
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
 from tests.command import Command
 
@@ -49,7 +49,7 @@ def voted(database_url: str) -> str:
 
 def test_a_log_says_who_names_what_is_right(voted: str, command: Command) -> None:
     with closing(Store(voted)) as store:
-        first = store.read(votes)[0]
+        first = store.read(gold_votes)[0]
         assert (first.length_a, first.length_b) == (5, 20)
     study = json.loads(command("gold", voted, "--format", "json").stdout)
     assert (study["votes"], study["right"], study["undecided"]) == (36, 18, 3)

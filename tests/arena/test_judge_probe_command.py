@@ -343,7 +343,7 @@ def test_a_dry_run_counts_what_the_run_then_asks(command: Command) -> None:
         assert server.asked == []
         done = " ".join(command(*words, COLUMNS="120").stdout.split())
     assert printed.startswith(f"{len(server.asked)} calls, ")
-    assert f"{len(server.asked)} new replies, 0 known before: 3 injected" in done
+    assert f"{len(server.asked)} new replies, 0 reused: 3 injected" in done
     assert "3 pairs with votes; 12 harmless changes" in done
     assert "3 of 12 pairs with votes. No pair has votes of two people" in done
     assert re.search(r"│ 75% removed │ 3 │ 100% \(\d+% to 100%\) │ inconclusive │", done)

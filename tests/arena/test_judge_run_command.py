@@ -44,7 +44,8 @@ def test_the_examples_run_and_the_second_time_nothing_is_asked(
     assert before.stdout.startswith("4 calls, about ")
     result = command(*judged, "--requests-per-minute", "6000", "--tokens-per-minute", "1e6")
     assert (result.returncode, result.stderr) == (0, "")
-    assert "4 read, 2 settled. 4 new replies for $0, 0 known before." in result.stdout
+    counts = "4 verdicts read, 2 settled without a call. 4 new replies for $0, 0 reused."
+    assert counts in result.stdout
     report = csv_rows(folder)
     assert [(r["prompt_id"], r["order"], r["winner"], r["status"]) for r in report] == [
         *(("p1", order, "model_a", "read") for order in ("ab", "ba", "both")),
@@ -56,7 +57,7 @@ def test_the_examples_run_and_the_second_time_nothing_is_asked(
     assert {r["template"] for r in report} == {published("pairwise").template.hash}
     assert {r["resolved_model"] for r in report} == {"", "settled"}
     assert {r["resolved_model"] for r in report if r["prompt_id"] == "p3"} == {"settled"}
-    assert "0 new replies for $0, 4 known before" in command(*judged).stdout
+    assert "0 new replies for $0, 4 reused" in command(*judged).stdout
     assert csv_rows(folder) == report
     assert command(*dry).stdout.startswith("0 calls, ")
 

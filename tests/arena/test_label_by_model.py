@@ -133,7 +133,7 @@ def test_what_it_would_cost_is_said_beforehand_and_what_it_did_afterwards(
     assert server.requests == []
     result = command("label", HERE, *OWL)
     assert "owl: 8 calls, about" in result.stderr
-    assert "owl: 8 new replies for $0.000232, 0 known before." in result.stdout
+    assert "owl: 8 new replies for $0.000232, 0 reused." in result.stdout
     assert "8 prompts are labelled (owl, version " in result.stdout.replace("\n", " ")
 
 

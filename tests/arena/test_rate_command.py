@@ -128,8 +128,8 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     live = ["gradio", "fastapi", "sqlalchemy", "alembic", "pydantic_settings", "httpx2", "uvicorn"]
     offline = [*live, "numpy", "scipy", "duckdb", "rating.board"]
     elsewhere = ["matplotlib", "pyspark", "pandas", "polars", "pyarrow", "numba", "sklearn"]
-    elsewhere += ["narwhals"]
-    elsewhere += ["scipy.sparse", "scipy.special", "scipy.optimize", "scipy.stats", "numpy.f2py"]
+    elsewhere += ["narwhals", "scipy", "xml.etree.ElementTree", "rich.progress"]
+    elsewhere += ["rating.mix", "rating.rankings", "rating.remarks", "rating.value", "numpy.f2py"]
     web = ["gradio", "fastapi", "starlette", "uvicorn", "jinja2", "matplotlib"]
     pairs = "prompt,model_a,response_a,model_b,response_b\nWhy?,x,So.,y,Not so.\n"
     (tmp_path / "pairs.csv").write_text(pairs, encoding="utf-8")

@@ -79,7 +79,7 @@ def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
     prompts(folder, 3)
     ran = command(*create("one", "flint,slate"))
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("6 new answers, 0 known before, $")
+    assert ran.stdout.startswith("6 new answers, 0 reused, $")
     assert "has 3 items with 1 ratings each" in ran.stdout
     assert asked(server) == {"flint": 3, "slate": 3}
     assert {one["content"] for one in shown(folder, "one")} == {
@@ -87,7 +87,7 @@ def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
         "slate says of Question 0?",
     }
     again = command(*create("two", "flint,slate,chert"))
-    assert again.stdout.startswith("3 new answers, 6 known before")
+    assert again.stdout.startswith("3 new answers, 6 reused")
     assert len(shown(folder, "two")) == 3
     refused(command(*create("two", "flint,slate")), "There is a study 'two' already")
     assert asked(server) == dict.fromkeys(MODELS, 3)
@@ -145,7 +145,7 @@ def test_a_study_that_is_killed_while_models_answer_goes_on_and_pays_nothing_twi
     again = [(one.model, last_message(one.body)) for one in server.requests[before:]]
     assert len(again) == len({*again}) == 2 * n - len(known)
     assert not {text for model, text in again if model == "flint"} & known
-    assert f"{len(known):,} known before" in ran.stdout
+    assert f"{len(known):,} reused" in ran.stdout
     assert "has 30 items" in ran.stdout
 
 

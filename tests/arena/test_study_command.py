@@ -322,7 +322,7 @@ def test_the_examples_run(command: Command, arena: Arena) -> None:
     assert (table.returncode, table.stderr) == (0, "")
     assert "Two people" in table.stdout
     assert "Longest answer" in table.stdout
-    assert "Replaced by the judge" in table.stdout
+    assert "Winning rate of the judge" in table.stdout
     assert json.loads(in_json.stdout)["groups"].keys() == {"long", "short"}
     assert "The validation certificate is judge.toml." in table.stdout
 

@@ -222,7 +222,8 @@ def test_who_is_not_trusted_names_no_origin(quick: Served) -> None:
     forged = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
     with client_of(quick.url) as client:
         assert "evil.example" not in client.get("/leaderboard", headers=forged).text
-        assert client.get("/leaderboard", headers={"Host": "evil.example"}).status_code == 421
+        for path in ("/leaderboard", "/admin/", "/api/v1/leaderboard/"):
+            assert client.get(path, headers={"Host": "evil.example"}).status_code == 421
 
 
 async def test_a_client_that_left_unanswered_is_told_apart_from_a_fault_of_ours() -> None:

@@ -16,9 +16,9 @@ from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import read_votes
 from arena.domain.study import VoteFacts
 from arena.domain.vote import DEFAULT, Policy
-from arena.store import log, studies
+from arena.store import log
+from arena.store.log import CardFacts, LastCall
 from arena.store.store import Store
-from arena.store.studies import Asked, Logged
 from tests.arena.boards.published import LIMITS, STATEMENTS, fill
 from tests.arena.store.battles import NOW
 from tests.serving import quick_arena
@@ -41,7 +41,7 @@ def test_the_log_and_its_export_say_the_same_of_the_votes(
 ) -> None:
     fill(database_url)
     with closing(Store(database_url)) as store, store.reading() as session:
-        facts = studies._vote_facts(session, DEFAULT)
+        facts = log._vote_facts(session, DEFAULT)
         path = tmp_path / "votes.parquet"
         export_votes(log.links(session, DEFAULT), DEFAULT, path, total=log.count_links(session))
     verified, votes = read_votes(path)
@@ -62,7 +62,7 @@ def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path:
     url = new_sqlite(tmp_path)
     fill(url)
     with closing(Store(url)) as store, store.reading() as session:
-        asked = studies.read(session, DEFAULT, ["basalt", "quartz", "nobody"], NOW).asked
+        asked = log.card_facts(session, DEFAULT, ["basalt", "quartz", "nobody"], NOW).asked
     assert set(asked) == {"basalt", "quartz"}
     assert asked["basalt"].decoding["x_token"] == "sk-secret"
     with closing(Store(url)) as store:
@@ -71,7 +71,7 @@ def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path:
     assert call.decoding == {"temperature": "0.2", "x_token": ""}
     assert call.tools == ("search",)
     assert call.system_prompt == "e68562472088cf0f"
-    empty = {"basalt": Asked("e3b0c44298fc1c14", {}), "quartz": asked["quartz"]}
+    empty = {"basalt": LastCall("e3b0c44298fc1c14", {}), "quartz": asked["quartz"]}
     assert calls_of(empty, board)["basalt"].system_prompt == ""
     assert calls_of({}, board)["basalt"].system_prompt is None
 
@@ -98,16 +98,16 @@ def test_leaderboards_are_made_while_the_votes_are_read_for_the_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, goes_on = Event(), Event()
-    read = studies.read
+    read = log.card_facts
 
     def slowly(
         session: Session, policy: Policy, models: Iterable[str], asked_since: datetime
-    ) -> Logged:
+    ) -> CardFacts:
         begun.set()
         goes_on.wait(60)
         return read(session, policy, models, asked_since)
 
-    monkeypatch.setattr(studies, "read", slowly)
+    monkeypatch.setattr(log, "card_facts", slowly)
     monkeypatch.setattr(board_evaluation, "REST_S", 0.1)
     monkeypatch.setattr(parts, "REST_S", 0.1)
     with quick_arena(tmp_path) as served, served.visitor() as visitor:

@@ -178,9 +178,9 @@ def test_people_leave_votes_out_and_take_them_in_again_by_command(
     assert run("exclude", "b0", "--reason", "again") == (
         "b0: 0 votes are excluded from default-v3; 1 were excluded before.\n"
     )
-    assert run("readmit", "b0") == "b0: 1 votes count again in default-v3.\n"
+    assert run("readmit", "b0") == "b0: 1 vote counts again in default-v3.\n"
     assert (
-        run("exclude", "b1", "--reason", "a test") == "b1: 1 votes are excluded from default-v3.\n"
+        run("exclude", "b1", "--reason", "a test") == "b1: 1 vote is excluded from default-v3.\n"
     )
     assert command("verify", database).returncode == 0
     run("export", "votes", "--to", "v.csv", "--all")

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from arena.boards.fitted import RaceWatch, standing_of
+from arena.catalogue import Language
 from arena.domain.people import Role
 from arena.domain.room_view import RaceStanding
-from arena.domain.vote import FAILURES, Choice, Language, Voter
+from arena.domain.vote import FAILURES, Choice, Voter
 from arena.pages.rendering import Visit, filled
 from arena.store.store import Store
 from tests.arena.boards.log import NOW, Vote, logged

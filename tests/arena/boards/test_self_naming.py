@@ -8,9 +8,10 @@ import pytest
 
 from arena.boards.integrity import decide, name_answers
 from arena.boards.leaderboard import Leaderboard
+from arena.catalogue import Language
 from arena.domain.battle import BattleState
 from arena.domain.board_view import SelfNaming
-from arena.domain.vote import DEFAULT, NAMING, WITH_BROKEN, Choice, Language, Tagger
+from arena.domain.vote import DEFAULT, NAMING, WITH_BROKEN, Choice, Tagger
 from arena.play.upkeep import TAGGING, label_self_naming
 from arena.store import labels
 from arena.store.store import Store

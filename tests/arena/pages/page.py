@@ -7,8 +7,8 @@ from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 
+from arena.catalogue import Language
 from arena.domain.board_view import Board, Moment, PastBattle, PastRating
-from arena.domain.vote import Language
 from arena.pages.rendering import Visit, my_battles_page
 from arena.pages.standings import Selection, leaderboard_page
 from tests.arena.pages.conftest import NOW

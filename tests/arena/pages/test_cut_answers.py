@@ -8,8 +8,9 @@ from dataclasses import asdict, replace
 import pytest
 
 from arena.api.battles import ReceiptBody
+from arena.catalogue import Language
 from arena.domain.battle import BattleState
-from arena.domain.vote import CUTS, DEFAULT, MAX_CHARACTERS, WITH_BROKEN, Choice, Cut, Language
+from arena.domain.vote import CUTS, DEFAULT, MAX_CHARACTERS, WITH_BROKEN, Choice, Cut
 from arena.pages.rendering import Visit, battle_page, my_battles_page
 from arena.play.live import stored_snapshot
 from arena.store import battles, blocks

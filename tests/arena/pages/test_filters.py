@@ -2,8 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.catalogue import words_in
-from arena.domain.vote import Language
+from arena.catalogue import Language, words_in
 from arena.pages.rendering import SPACE, Filters, rank_range
 
 filters = Filters(words_in(Language.EN))

@@ -13,9 +13,9 @@ import pytest
 from starlette.requests import Request
 
 from arena.boards.labelled import FACETS, FEWEST_OF_BOTH, STANDING
+from arena.catalogue import Language
 from arena.domain.board_view import Effect, LabelBoard, LabelCount, LabelRow
 from arena.domain.model import Kind
-from arena.domain.vote import Language
 from arena.pages.rendering import Visit
 from arena.pages.routes import _asked_label
 from arena.pages.standings import AskedLabel, label_page

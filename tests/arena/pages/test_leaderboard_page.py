@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from arena.catalogue import Language
 from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
 from arena.domain.model import Kind, Stage
-from arena.domain.vote import Language
 from arena.pages.rendering import Visit
 from arena.pages.standings import MOST_WRITTEN, VIEWS, WRITTEN, Selection, leaderboard_page
 from rating.sentences import Sentence
@@ -205,10 +205,10 @@ def test_battles_without_a_vote_are_counted_by_model(make_board: MakeBoard) -> N
     health = (a_record(), a_record("retired", 0, 0, 0))
     shown = text(board_page(make_board(health=health), "data")).replace("\N{NO-BREAK SPACE}", " ")
     assert "quartz-8b 440 14 8 5%" in shown
-    assert "1 model lost none." in shown
+    assert "1 model has no such battle." in shown
     assert "retired 0" not in shown
     none = text(board_page(make_board(health=(a_record("x", 9, 0, 0),)), "data"))
-    assert "1 model lost none." in none
+    assert "1 model has no such battle." in none
     assert "Lost: the share of both" not in none, "a table of zeros says nothing"
 
 
@@ -252,7 +252,7 @@ def test_a_cell_without_a_rating_shows_the_count_alone(make_board: MakeBoard) ->
 def test_what_holds_the_first_place_is_a_sentence(make_board: MakeBoard) -> None:
     shown = text(board_page(make_board(), "robustness"))
     assert (
-        "First place depends on at most 12 votes of 2,184: without them, chalk-3b would rank "
+        "At most 12 of 2,184 votes decide first place: without them, chalk-3b would rank "
         "above quartz-8b. So it would without 3 of the 56 voters." in shown
     )
     assert "quartz-8b over chalk-3b 368 12 3 about 1,900" in shown
@@ -278,7 +278,7 @@ def test_neighbours_that_are_level_are_counted_and_not_listed(
     )
     assert page.count(">over</span>") == 1
     alone = text(board_page(make_board(holds=holds[1:]), "robustness"))
-    assert "First place depends on at most 12 votes" in alone
+    assert "At most 12 of 2,184 votes decide" in alone
     assert "Rank flips without" not in alone
 
 
@@ -296,7 +296,7 @@ def test_the_pairs_that_ratings_describe_worst_are_named(make_board: MakeBoard) 
     )
     assert (
         "Of 45 pairs with 5 votes or more, 1 is more than two standard errors from the "
-        "expected share; if it did, about 2.0 would among voters like these. All pairs "
+        "expected share; by chance, about 2.0 are expected among voters like these. All pairs "
         "together: compatible with chance (p = 0.620). Furthest: quartz-8b won 90% of 40 "
         "votes against chalk-3b, where 75% was expected." in shown
     )

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from sqlalchemy import text as sql
 
-from arena.domain.vote import Language
+from arena.catalogue import Language
 from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, pair_among
 from arena.pages.routes import counted
 from arena.store.store import Store

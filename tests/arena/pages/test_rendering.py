@@ -9,9 +9,10 @@ import pytest
 from jinja2 import StrictUndefined, UndefinedError
 from PIL import Image
 
+from arena.catalogue import Language
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, FitCheck, Misfit, Moment, PastRating
-from arena.domain.vote import Choice, Language
+from arena.domain.vote import Choice
 from arena.pages.rendering import (
     Visit,
     battle_page,

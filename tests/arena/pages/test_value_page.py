@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from arena.boards.fitted import OPTIONS, READING
+from arena.catalogue import Language
 from arena.domain.board_view import NO_VOTES, Valued
-from arena.domain.vote import Language
 from arena.pages.rendering import Visit, value_page
 from arena.pages.value import scatter
 from rating.tables.counts import read_figures

@@ -81,7 +81,7 @@ async def test_a_battle_is_shown_elsewhere_as_where_it_runs(
     shown = set(map(texts, seen_here))
     assert [one for one in map(texts, seen_there) if one not in shown] == []
     streamed = [texts(one) for one in seen_there if one.state.running]
-    assert len(streamed) > 10
+    assert any(a for a, _ in streamed), "nothing was shown before the end"
     assert all(len(a) == len(b) for a, b in streamed)
 
 

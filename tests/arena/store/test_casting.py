@@ -15,7 +15,7 @@ from arena.domain.model import Model
 from arena.domain.people import PROXY, Entrance, Person
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
-from arena.store import battles, blocks, log, people, studies
+from arena.store import battles, blocks, log, people
 from arena.store.store import Store
 from arena.store.tables import SETTLES, BattleRow, VoteRow, fingerprint
 from arena.store.verify import verify
@@ -207,7 +207,7 @@ def test_a_battle_is_in_public_figures_once_it_can_no_longer_be_voted_on(
         over |= now is BattleState.EXPIRED and asked_since > NOW + SETTLES
         with store.reading() as session:
             basalt, quartz = log.model_records(session, asked_since)
-            asked = studies.read(session, DEFAULT, ["basalt"], asked_since).asked
+            asked = log.card_facts(session, DEFAULT, ["basalt"], asked_since).asked
         counted = mode is Mode.ANONYMOUS and over
         assert (basalt.battles, quartz.battles) == (counted, counted)
         assert (basalt.price_per_1000 is not None, quartz.median_s is not None) == (over, over)

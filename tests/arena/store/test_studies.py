@@ -32,8 +32,7 @@ from arena.errors import RatingRefusedError, UnknownStudyError
 from arena.store import erasing, studies
 from arena.store.store import Store
 from arena.store.tables import StudyRow, VoterRow
-from judge.budget import BLIND, AgentRun, Step
-from judge.case import Message
+from judge.case import BLIND, AgentRun, Message, Step
 from judge.tables.items import RatingItem, Response
 from tests.sqlite import new_sqlite
 from tests.studies import NOW, item, planned

@@ -14,8 +14,8 @@ from sqlalchemy import JSON, Boolean, Column, DateTime, Float, Integer, LargeBin
 
 from arena.boards.export import export_battles, export_votes
 from arena.boards.leaderboard import Leaderboard
-from arena.catalogue import words_in
-from arena.domain.vote import DEFAULT, POLICIES, Choice, Language, Voter
+from arena.catalogue import Language, words_in
+from arena.domain.vote import DEFAULT, POLICIES, Choice, Voter
 from arena.store import blocks, chain, erasing, log, people, voting
 from arena.store.engine import reading_existing
 from arena.store.store import Store

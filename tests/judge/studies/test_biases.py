@@ -60,8 +60,7 @@ def test_a_planted_favour_for_the_judges_own_model_is_found(large: Biases) -> No
 def test_a_term_of_which_nothing_is_known_is_missing_with_a_word(large: Biases) -> None:
     assert large.effects["format"] == Effect(None, None, None)
     assert [w for w in large.warnings if "format" in w] == [
-        f"The format of the answers that the {source} compared is unknown."
-        for source in ("votes", "verdicts")
+        f"The {source} do not state the format of the answers." for source in ("votes", "verdicts")
     ]
 
 

@@ -26,6 +26,7 @@ from judge.studies.boards import (
     preferences,
     reversed_pairs,
     row_correlations,
+    score_correlations,
 )
 from judge.studies.estimates import Draws, Estimate
 from judge.studies.rows import Items
@@ -222,6 +223,23 @@ def test_the_interval_holds_the_value_that_noise_has_lowered() -> None:
     assert around(-values, 9, 0.95) == Estimate(-0.6, -1.0, -0.6, 9)
     assert around(values[:1], 9, 0.95) == Estimate(0.6, None, None, 9)
     assert around(np.ones(200), 9, 0.95) == Estimate(1.0, None, None, 9)
+
+
+def test_limits_of_rank_correlations_are_values_that_the_models_can_have() -> None:
+    """Of 6 models, one exchange of neighbours gives 33/35 and 13/15, which was once excluded."""
+    draws = Draws(np.random.default_rng(1), 400)
+    ratings, covariance = np.array([177.0, 112, 104, -10, -132, -251]), np.diag(np.full(6, 144.0))
+    for scores, lowest, top in (
+        (np.array([9.0, 8, 7, 5, 3, 1]), (33 / 35, 13 / 15), (1.0, 1.0)),
+        (np.array([9.0, 9, 7, 5, 3, 3]), (0.0, 0.0), (np.sqrt(33 / 35), np.sqrt(13 / 15))),
+    ):
+        figures = score_correlations(ratings, covariance, scores, draws).figures
+        for kind, low, high in zip(("spearman", "kendall"), lowest, top, strict=True):
+            for one in (figures[kind], figures[f"{kind}_noise_freed"]):
+                assert one.upper == pytest.approx(high)
+                assert one.lower == pytest.approx(low) if low else one.lower < one.value <= high
+        no_errors = score_correlations(ratings, None, scores, draws).figures
+        assert no_errors["spearman_noise_freed"].value is None
 
 
 @pytest.mark.slow

@@ -259,7 +259,7 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
     ("column", "ids", "n", "note"),
     [
         ("battle_id", "bbc", 2, f"1 votes excluded: {VOTED_AGAIN}."),
-        ("item_id", "bbc", 3, "By voters who had already voted on the item: 1 vote. People"),
+        ("item_id", "bbc", 3, "Repeated by the same voter on the same item: 1 vote. Only"),
         ("battle_id", "bcd", 3, ""),
     ],
 )

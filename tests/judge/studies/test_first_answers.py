@@ -29,7 +29,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
         "the judge non-inferior to 100% of the 5 people tested, choosing at random to 0%" in text
     )
     assert f"on {100 * test.advantage:.0f}% of items" in text
-    assert "taken as a crowd" in text
+    assert "The margin is 10 percentage points, for a crowd." in text
 
 
 @pytest.mark.sampled(3)
@@ -135,10 +135,10 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     assert answer.sentences == result.reasons[1:]
     assert study.to_dict()["first_answer"] == {"verdict": "no", "reasons": list(result.reasons)}
     assert "--raters skilled" in page.sections[-1].code
-    assert any("taken as skilled raters" in point for s in page.sections for point in s.points)
+    assert any("is that for skilled raters" in point for s in page.sections for point in s.points)
     table = next(one for one in page.first.aside if one.head[0] == "Alternative-annotator test")
     text = {row[0]: row[1] for row in table.rows}
-    assert text["Replaced by the judge"] == text["Replaced by choosing the longer answer"]
+    assert text["Winning rate of the judge"] == text["Winning rate of choosing the longer answer"]
     assert text["People tested"] == "5"
-    assert "(margin for skilled raters: 15% of items)" in table.note
+    assert "(margin for skilled raters: 15 percentage points)" in table.note
     assert LONGEST in {row[0] for row in page.first.table.rows}  # type: ignore[union-attr]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from judge.studies.options import StudyOptions
-from judge.studies.raters import read_rated, study_raters
+from judge.studies.raters import _in_pairs, read_rated, study_raters
 from rating.errors import DataError
 from rating.tables.files import Files
 from tests.judge.studies.crowds import Crowd, exported, write_csv
@@ -135,3 +135,15 @@ def rounded(value: object) -> object:
     if isinstance(value, list):
         return [rounded(one) for one in value]
     return round(value, 6) + 0.0 if isinstance(value, float) else value
+
+
+def test_without_a_rater_agreement_loses_both_rows_of_each_pair() -> None:
+    """The interval for other raters once counted half of what each has a part in."""
+    items, labels, _ = Crowd(ties=0.2).draw(np.random.default_rng(1), 40, 5, 3, 0)
+    for rows in (np.ones(labels.n, dtype=bool), labels.label == 1):
+        each, lost = _in_pairs(items, labels, rows)
+        for rater in np.unique(labels.rater).tolist():
+            others = labels.rater != rater
+            left, _ = _in_pairs(items, labels.only(others), rows[others])
+            gone = lost[~others].sum(axis=0)
+            assert (each.sum(axis=0) - gone).tolist() == left.sum(axis=0).tolist()

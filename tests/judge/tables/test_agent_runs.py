@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.budget import Step, first_difference
+from judge.case import Step, first_difference
 from judge.labels.accuracy import names_in_runs, tools_of_one
 from judge.tables.agent_runs import read_agent_runs
 from rating.errors import DataError
