@@ -220,6 +220,31 @@ def test_a_vote_without_a_network_is_kept_and_saved_once(chromium: Browser, aren
         assert ada.text("#name-a").startswith("Name ")
 
 
+@pytest.mark.parametrize("status", [200, 403, 401, 408])
+def test_a_vote_that_a_proxy_answered_is_kept_and_saved(
+    chromium: Browser, arena: Served, status: int
+) -> None:
+    body, kind = (
+        ("{}", "application/json") if status in (401, 408) else ("<p>Sign in", "text/html")
+    )
+    with person(chromium, arena) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("ready")
+        answers = iter([True])
+        ada.context.route(
+            re.compile("/vote[?]"),
+            lambda route: (
+                route.fulfill(status=status, content_type=kind, body=body)
+                if next(answers, False)
+                else route.continue_()
+            ),
+        )
+        ada.vote("model_a")
+        ada.wait_for("voted")
+        assert votes(arena, ada.battle_id) == 1
+
+
 @pytest.mark.slow
 def test_a_vote_that_was_not_saved_survives_a_reload(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:

@@ -95,7 +95,7 @@
         body: JSON.stringify({ outcome }),
       });
       const body = await answer.json();
-      if (!answer.ok && (answer.status >= 500 || answer.status === 429)) return {};
+      if (!answer.ok && (answer.status >= 500 || [408, 429].includes(answer.status))) return {};
       remember(pair, null);
       return answer.ok ? { saved: body } : { refused: body };
     } catch {

@@ -224,9 +224,8 @@ when("wide", ({ dataset: { side } }) => {
   data.wide = data.wide === side ? "no" : side;
 });
 
-when("reload", () => {
-  location.assign(data.battle ? `/?b=${data.battle}` : "/"); // its page for readers has no prompt
-});
+// A battle's page for readers has no prompt.
+when("reload", () => location.assign(data.battle ? `/?b=${data.battle}` : "/"));
 
 when("tab", ({ dataset: { side } }) => {
   const strip = $("panes");

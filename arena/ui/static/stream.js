@@ -15,7 +15,7 @@ export async function send(url, body, options) {
   const request = { method: "POST", headers, body: body && JSON.stringify(body), ...options };
   const response = await fetch(url, request).then(compared).catch(() => null);
   const answer = await response?.json().catch(() => null);
-  return { ...answer, status: response?.status || 0, ok: Boolean(response?.ok) };
+  return { ...answer, status: response?.status || 0, ok: Boolean(answer && response.ok) };
 }
 
 // The arena may be of another version than the page, which was loaded before an update.

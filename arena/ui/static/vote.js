@@ -34,14 +34,15 @@ function save(cast) {
   deliver(data.battle, cast);
 }
 
-// Without an answer the vote may or may not be saved, and its key makes it safe to repeat.
+// Until the arena has answered, not a proxy, it may be saved or not: its key lets us repeat it.
 async function deliver(battle, cast) {
   if (underway.has(battle)) return;
   underway.add(battle);
   const isSaving = () => battle === data.battle && data.state === "saving";
   for (let tries = 0; underway.has(battle); tries += 1) {
     const answer = await send(api(battle, "/vote?html=1"), cast);
-    if (answer.status && answer.status < 500 && answer.status !== 429) {
+    const refused = answer.title && answer.status < 500 && ![401, 408, 429].includes(answer.status);
+    if (answer.html || refused) {
       underway.delete(battle);
       store(battle, null);
       if (answer.html && isSaving()) place(answer.html);
