@@ -269,23 +269,16 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
         with announced():
             yield lambda done, total, so_far="": None
         return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(show_speed=True),  # blank, where it is not known how much there is
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.TaskProgressColumn(show_speed=True),  # blank without a total
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
     )
-    bar = Progress(*columns, console=console, transient=True)
+    bar = progress.Progress(*columns, console=console, transient=True)
     row = bar.add_task(task, total=None)
     lock, ended = Lock(), False
 

@@ -904,14 +904,15 @@ def _judged(inference: Inference, options: RateOptions) -> Spread:
         identity = np.eye(len(fit.x))
         base = identity[fit.models.index(options.reference)]
         each = inference.of(identity[: fit.n_models] - base)
-    half = each.half_width(options.level)
+    half, df = each.half_width(options.level), each.df
     if options.reference is not None:
-        half[fit.models.index(options.reference)] = 0.0
+        own = fit.models.index(options.reference)
+        half[own], df[own] = 0.0, np.inf
     beside = inference.parameters()
     spread = _plain(each.value, np.sqrt(each.variance), each.value - half, each.value + half, fit)
     return replace(
         spread,
-        df=each.df,
+        df=df,
         effective=_effective_voters(inference),
         averaged=inference.founded,
         parameter_se=np.sqrt(beside.variance),

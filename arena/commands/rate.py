@@ -113,7 +113,7 @@ def rate(
     compare
         Show changes from this board: JSON of `arena rate`, or every_eval_ever files.
     plots
-        Also plot the board to this file; with --by to a folder, one file per value.
+        Also plot the board to this folder; with --by, to one folder per value in it.
 
     Examples
     --------
@@ -131,8 +131,7 @@ def rate(
     require_folder_of(out)
     if table is not None and plots is not None:
         raise DataError("--plots draws votes of files: omit it with --table.")
-    from threadpoolctl import threadpool_limits
-
+    from rating.likelihood import one_thread
     from rating.tables.counts import rate_source
 
     old = None
@@ -143,14 +142,13 @@ def rate(
         if options.by is not None:
             msg = f"--compare takes one board, and --by {options.by!r} makes one for every value: "
             raise DataError(msg + "drop one.")
-    # On matrices of some hundred models, threads of linear algebra mostly wait for each other.
-    with working("Rating") as advance, threadpool_limits(1, "blas"):
+    with working("Rating") as advance:
         votes: object
         if table is None or tagger is not None:
             votes = chosen.source(source, options.columns, tagger)
         else:
             votes = chosen.table(table, source, dict(options.columns).get("winner"))
-        result = rate_source(votes, options, advance).to_dict()
+        result = one_thread(rate_source)(votes, options, advance).to_dict()
     if plots is not None:
         from rating.charts.plots import draw_boards
 
@@ -645,18 +643,17 @@ def factors(
     arena factors votes.csv --by model,scaffold
     arena factors runs.parquet --by base_model,scaffold --format json
     """
-    from threadpoolctl import threadpool_limits
-
     from rating.factors import rate_factors
+    from rating.likelihood import one_thread
     from rating.tables.columns import Reading
     from rating.tables.counts import read_factors
 
     names = [name.strip() for name in by.split(",") if name.strip()]
-    with working("Rating"), threadpool_limits(1, "blas"):
+    with working("Rating"):
         votes, levels = read_factors(
             chosen.source(source, options.columns), names, Reading.of(options)
         )
-        report = rate_factors(votes, levels, options)
+        report = one_thread(rate_factors)(votes, levels, options)
     present(report, form, _factors_show)
 
 

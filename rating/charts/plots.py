@@ -531,6 +531,8 @@ def draw_boards(
     DataError
         If the plots are not installed, or the votes cannot be read.
     """
+    if folder.suffix.lower() in ENDINGS:
+        raise DataError(f"Plots are several files: name a folder instead of {str(folder)!r}.")
     if "groups" not in boards:
         return _draw(folder, boards, read_votes(source, Reading.of(options)).data, made)
     votes = read_groups(source, Reading.of(options))

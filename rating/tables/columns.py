@@ -181,7 +181,8 @@ def words_of(name: str) -> list[str]:
 def like_voters(names: Sequence[str]) -> list[str]:
     """Choose the columns that may hold who voted, by their names."""
     tokens = {name: {*words_of(name)} for name in names}
-    return [name for name, own in tokens.items() if own & {*VOTERS} and not own & {"kind", "type"}]
+    others = {"kind", "type", "prompt", "question", "query", "message", "input", "text", "agent"}
+    return [name for name, own in tokens.items() if own & {*VOTERS} and not own & others]
 
 
 def require(name: str, there: Sequence[str]) -> str:

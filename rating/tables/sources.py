@@ -567,14 +567,20 @@ def _unknown(rows: Relation, files: Files, columns: Columns) -> LayoutError:
     ours = {name: role for role, names in KNOWN.items() for name in names}
     named = {ours[name]: theirs for name, theirs in files.columns if name in ours}
     named |= {role: name for role in ROLES if (name := getattr(columns, role))}
+    cells = _cells(rows)
+    inner = [
+        f" It has one entry. If its {name!r} are the votes, save that list as a file of its own."
+        for name, values in cells.items()
+        if [str(value)[:2] for value in values] == ["[{"]
+    ]
     return layout_error(
         str(files),
-        samples_of(_cells(rows)),
+        samples_of(cells),
         named,
         known={role: names for role, names in KNOWN.items() if role != LEFT_OUT},
         required=REQUIRED,
         labels=[theirs for theirs, _ in files.labels],
-        also=peers.nearly_in(rows.columns),
+        also=peers.nearly_in(rows.columns) + "".join(inner[:1]),
     )
 
 
@@ -720,7 +726,8 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
 
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = reading.roles(there, by=by)
-        if reading.voters and not {"voter", "n"} & {*texts, *numbers} - {*JUDGES}:
+        is_known = peers.recognised(there, bool)  # a known format names its voters, or has none
+        if reading.voters and not is_known and not {"voter", "n"} & {*texts, *numbers} - {*JUDGES}:
             maybe_voters.extend(like_voters(there))
         pairs = [name for name in COUNTS if name in there] if "n" in numbers else []
         own = {*texts.values(), *numbers.values(), *pairs, *JUDGES, *KINDS}

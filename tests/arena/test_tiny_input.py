@@ -65,7 +65,7 @@ FORBIDDEN = {
     "two percent signs": r"% \([^()]*\) ?%",
     "a share below 0": r"[−-]\d+(\.\d+)? ?%|\([−-]\d+ ?(–|to) ?[\d.]+ ?%?\) of",
     "any 0 new accounts": r"\bany 0\b",
-    "a value of Python": r"\b(None|nan|inf|np\.\w+|array\(|dtype)|\[['\d]|\bTrue\b|\bFalse\b",
+    "a value of Python": r"\b((None|nan|inf|True|False)\b|np\.\w+|array\(|dtype)|\[['\d]",
 }
 SENTENCE = re.compile(r'(?<=")[^"\n<>]* [^"\n<>]*(?=")|(?<=>)[^<>]* [^<>]*(?=<)')
 """Of JSON or HTML."""

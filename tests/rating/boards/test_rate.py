@@ -131,6 +131,7 @@ def test_the_options_change_what_they_should(write: Write) -> None:
     at = {row["model"]: row for row in against["ratings"]}
     assert at["y"]["se"] == at["y"]["strength"] == 0
     assert at["y"]["lower"] == at["y"]["upper"] == at["y"]["rating"]
+    assert at["y"]["df"] is None is not at["x"]["df"]
     assert at["x"]["lower"] < at["x"]["rating"] < at["x"]["upper"]
     bare = rated(source, interval="none")
     for name in ("se", "quasi_se", "lower", "upper", "rank_low", "rank_high"):

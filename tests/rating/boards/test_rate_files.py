@@ -1,5 +1,6 @@
 """The files that `arena rate` writes: every format, and plots in their folders."""
 
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -7,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rating.charts.plots import folder_names
+from rating import RateOptions
+from rating.charts.plots import draw_boards, folder_names
+from rating.errors import DataError
 from rating.tables.formats import COLUMNS
 from tests.command import invoke
 from tests.rating.boards.rated import PAIRS, Write, crowd
@@ -45,6 +48,12 @@ def test_plots_of_a_board_are_drawn_beside_it(write: Write, tmp_path: Path) -> N
     assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == PICTURES
     svg = (tmp_path / "plots" / "win-rates.svg").read_text(encoding="utf-8")
     assert "90 votes by 30 voters" in svg
+
+
+@pytest.mark.parametrize("name", ["board.svg", "board.PNG"])
+def test_plots_are_refused_under_the_name_of_one_file(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"name a folder instead of '.*{name}'"):
+        draw_boards(tmp_path / name, None, RateOptions(), {}, date(2026, 1, 1))
 
 
 @pytest.mark.slow

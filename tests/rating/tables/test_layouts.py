@@ -113,6 +113,14 @@ def test_one_message_gives_the_options_that_read_an_unknown_layout(
     )
 
 
+@pytest.mark.parametrize("n", [3, 3_000])
+def test_a_list_of_votes_inside_an_object_is_named(n: int, tmp_path: Path) -> None:
+    votes = [dict(zip(("model_a", "model_b", "winner"), EXPECTED[0], strict=True))] * n
+    path = written(tmp_path, "export.json", [{"votes": votes}])
+    with pytest.raises(LayoutError, match="If its 'votes' are the votes, save that list"):
+        read_votes(path, PLAIN)
+
+
 EITHER = {
     "choice": ["1", "0", "0.5"],
     "score": ["2", "-1", "0"],

@@ -19,7 +19,15 @@ from rating.tables.columns import Reading
 from rating.tables.counts import rate_source, read_rows, read_votes
 from rating.tables.files import Files
 from rating.tables.peers import noticing
-from tests.rating.tables.peer_rows import Row, of_kaggle, of_lmarena, written
+from tests.rating.tables.peer_rows import (
+    Row,
+    of_alpaca,
+    of_fastchat,
+    of_hard,
+    of_kaggle,
+    of_lmarena,
+    written,
+)
 from tests.rating.tables.sources import PLAIN, cells
 
 ENDINGS = ("json", "jsonl", "csv", "parquet")
@@ -144,6 +152,22 @@ def test_votes_of_several_people_on_a_battle_are_no_repeats(name: str, tmp_path:
     assert words == [
         f"{path}: voters are not known. If {name!r} names them, add --column voter={name}."
     ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        of_alpaca("Hi.", 1.2),
+        of_fastchat("model_1", "model_1", 3),
+        of_hard("uid", "A>B", "B>A", baseline="x"),
+        of_battle(0, user_prompt="Why?", user_agent="Firefox"),
+    ],
+)
+def test_columns_of_known_formats_and_of_texts_are_not_proposed_as_voters(
+    row: Row, tmp_path: Path
+) -> None:
+    _, words = noticed(written(tmp_path, "votes.jsonl", [row]), Reading())
+    assert not [one for one in words if "voters are not known" in one]
 
 
 def test_votes_without_any_id_may_be_alike(tmp_path: Path) -> None:
