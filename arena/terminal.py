@@ -95,12 +95,7 @@ def interval(lower: float | None, upper: float | None, form: str, between: str =
 
 
 def with_interval(
-    value: float | None,
-    lower: float | None,
-    upper: float | None,
-    form: str,
-    *,
-    none: str = "–",
+    value: float | None, lower: float | None, upper: float | None, form: str, *, none: str = "–"
 ) -> str:
     """Write a figure with its interval, where it has one.
 

@@ -22,12 +22,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import (
-    AbstractContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
-)
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -100,10 +95,7 @@ def bare(seconds: float, *with_what: str) -> Iterator[Server]:
     url = f"http://127.0.0.1:{port}"
     script = str(Path(__file__).with_name("bare.py"))
     command = [sys.executable, script, str(port), str(seconds), *with_what]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(command, cwd=folder) as process,
-    ):
+    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(command, cwd=folder) as process:
         try:
             wait_for(url)
             yield Server(url, process.pid)

@@ -50,10 +50,7 @@ SIMULATIONS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "votes needed": (f"{RATING}test_gate.py -k votes_needed", {"power": "0.8"}),
     "plan": (f"{RATING}test_planning.py -k four_times_out_of_five", {"claimed": "0.8"}),
-    "compare": (
-        f"{RATING}test_paired_studies.py -k intervals_cover",
-        {"covered": "0.93 to 0.97"},
-    ),
+    "compare": (f"{RATING}test_paired_studies.py -k intervals_cover", {"covered": "0.93 to 0.97"}),
     "compare, equivalence": (
         f"{RATING}test_paired_studies.py -k by_the_margin",
         {"equivalent": "<= 0.05"},

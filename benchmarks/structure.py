@@ -36,12 +36,12 @@ LOGGED = 60
 BOARD = "leaderboard"
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 72_247,
+    "product code lines": 72_014,
     "product files": 240,
     "dataclasses": 499,
     "public names": 2_251,
-    "public, used by no other module": 415,
-    "public, used by one other module": 1_079,
+    "public, used by no other module": 395,
+    "public, used by one other module": 1_086,
     "private helpers called once": 1_552,
     "class names that occur 2 to 5 times": 57,
     "file names that occur more than once": 19,
@@ -50,8 +50,8 @@ LIMITS = {
     "files with the orders ab and ba": 3,
     "import contracts": 10,
     "modules in import cycles": 0,
-    "longest chain of imports": 36,
-    "test code lines": 81_195,
+    "longest chain of imports": 31,
+    "test code lines": 81_038,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 WANTED = {
@@ -84,10 +84,7 @@ WANTED = {
         "12",
         "one concept in several packages: arena/api/battles.py, arena/store/battles.py",
     ),
-    "test code lines": (
-        "58,000",
-        "every fault that was planted and not caught has a test now",
-    ),
+    "test code lines": ("58,000", "every fault that was planted and not caught has a test now"),
     f"`arena rate` of {VOTES:,} votes": ("22 files, 120 moves", "one call for each stage"),
     "`arena judge run`, moves per reply": (
         "20",

@@ -141,11 +141,7 @@ def _quasi(off: Spread, fitted: Fit) -> tuple[Floats, float | None]:
 
 
 def _ranges(
-    data: Comparisons,
-    fitted: Fit,
-    off: Spread,
-    options: RateOptions,
-    rng: np.random.Generator,
+    data: Comparisons, fitted: Fit, off: Spread, options: RateOptions, rng: np.random.Generator
 ) -> RankRanges | None:
     """Return the ranks that the votes allow; None where no claim can be made."""
     if options.interval == "none" or _too_few(data, off, options) is not None:

@@ -851,12 +851,7 @@ def _leverage(fit: Fit, data: Comparisons, groups: Grouping, bread: Floats) -> F
 
 
 def _light_shifts(
-    fit: Fit,
-    data: Comparisons,
-    groups: Grouping,
-    bread: Floats,
-    leverage: Floats,
-    wanted: Bools,
+    fit: Fit, data: Comparisons, groups: Grouping, bread: Floats, leverage: Floats, wanted: Bools
 ) -> Iterator[tuple[Ints, Floats]]:
     """Yield clusters of little leverage and their one-step shifts, as many as fit in memory.
 

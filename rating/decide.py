@@ -260,11 +260,7 @@ def _student(errors: float, df: Floats) -> Floats:
 
 
 def lead_of(
-    data: Comparisons,
-    between: tuple[str, str],
-    *,
-    voters: bool = True,
-    cells: Ints | None = None,
+    data: Comparisons, between: tuple[str, str], *, voters: bool = True, cells: Ints | None = None
 ) -> Lead:
     """Estimate the lead of one model over another by Bradley-Terry of all votes.
 

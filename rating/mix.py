@@ -409,8 +409,7 @@ def _warnings(pooled: PooledFit, mix: Floats, share: Floats, level: float) -> It
         )
     elif pooled.df + 1 < MIN_EFFECTIVE_FOR_RANKS:
         yield Sentence(
-            "%(voters)s effective voters are too few to claim a rank.",
-            voters=float(pooled.df + 1),
+            "%(voters)s effective voters are too few to claim a rank.", voters=float(pooled.df + 1)
         )
     if data.prompt is None:
         yield Sentence(

@@ -395,12 +395,7 @@ def weighted_pairs(weights: Floats, *, exploration: float = EXPLORATION) -> Floa
     return _mixed(np.outer(weights, weights), exploration)
 
 
-def arena_pairs(
-    counts: Floats,
-    variances: Floats,
-    *,
-    exploration: float = EXPLORATION,
-) -> Floats:
+def arena_pairs(counts: Floats, variances: Floats, *, exploration: float = EXPLORATION) -> Floats:
     """Return probabilities in proportion to what one more vote takes off a pair's standard error.
 
     ``sqrt(S / n) - sqrt(S / (n + 1))`` for a pair with n votes of variance S.
@@ -503,11 +498,7 @@ def gain_pairs(
     return _mixed(gain, exploration)
 
 
-def vote_gain(
-    theta: Floats,
-    covariance: Floats,
-    contrast: Floats,
-) -> Floats:
+def vote_gain(theta: Floats, covariance: Floats, contrast: Floats) -> Floats:
     """Return what one vote on each pair takes off ``trace(contrast @ covariance)``.
 
     Parameters

@@ -443,9 +443,7 @@ class _Choices:
 
 
 def _shown(
-    m: int,
-    tied: tuple[int, ...],
-    rows: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]],
+    m: int, tied: tuple[int, ...], rows: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]]
 ) -> _Shown:
     sets = [each for size in (1, *tied) if size <= m for each in combinations(range(m), size)]
     ways = np.zeros((len(sets), m + len(tied)))

@@ -194,11 +194,7 @@ def rank_ranges(
 
 
 def critical_value(
-    covariance: Floats,
-    *,
-    rng: np.random.Generator,
-    df: float = np.inf,
-    level: float = 0.95,
+    covariance: Floats, *, rng: np.random.Generator, df: float = np.inf, level: float = 0.95
 ) -> float:
     """Simulate the quantile of the largest absolute t statistic over all pairs of models.
 

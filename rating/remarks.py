@@ -235,11 +235,7 @@ def _explained(votes: VoteRows, reasons: tuple[str, ...]) -> tuple[VoteRows, Boo
 
 
 def report_remarks(
-    votes: VoteRows,
-    *,
-    first: str = "quizzing",
-    second: str = "asking",
-    level: float = 0.95,
+    votes: VoteRows, *, first: str = "quizzing", second: str = "asking", level: float = 0.95
 ) -> RemarkReport:
     """Describe what the remarks say; a part that the votes do not tell is None, with a note.
 

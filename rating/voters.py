@@ -49,10 +49,7 @@ class Marginals(NamedTuple):
 
 
 def log_marginals(
-    ballots: Sequence[Ballots],
-    theta: Floats,
-    taste_sd: float,
-    order_effect: float = 0.0,
+    ballots: Sequence[Ballots], theta: Floats, taste_sd: float, order_effect: float = 0.0
 ) -> Marginals:
     """Return the log-probability of each voter's decisive votes under the random-effects model.
 
@@ -240,12 +237,7 @@ def _count(met: Ints, votes: Ballots) -> tuple[Ints, Ints, Ints]:
 
 
 def _laplace(
-    batch: _Batch,
-    theta: Floats,
-    taste_sd: float,
-    order_effect: float,
-    *,
-    start: Floats,
+    batch: _Batch, theta: Floats, taste_sd: float, order_effect: float, *, start: Floats
 ) -> tuple[Floats, Floats]:
     """Return each voter's log marginal likelihood and the most likely u, from a first guess."""
     gap = batch.leads(theta[batch.met]) + order_effect
@@ -281,12 +273,7 @@ def _derivatives(
 
 
 def _ascend(
-    taste: Floats,
-    value: Floats,
-    step: Floats,
-    batch: _Batch,
-    gap: Floats,
-    taste_sd: float,
+    taste: Floats, value: Floats, step: Floats, batch: _Batch, gap: Floats, taste_sd: float
 ) -> tuple[Floats, Floats]:
     """Take the step, halved for the voters whom it would take downhill."""
     allowed = value - 1e-12 * np.abs(value)  # rounding of a sum is not a descent
@@ -706,12 +693,7 @@ class RingCheck:
     limit: float
 
 
-def find_rings(
-    votes: VoteRows,
-    *,
-    trait: Bools | None = None,
-    alpha: float = 0.05,
-) -> RingCheck:
+def find_rings(votes: VoteRows, *, trait: Bools | None = None, alpha: float = 0.05) -> RingCheck:
     """Ask of each model whether some accounts vote for it, or against it, wherever it appears.
 
     Of a model m, voter u has a random effect d_u beside the strengths of all. Honest
@@ -933,10 +915,7 @@ def _log_mean(log_values: Floats, axis: int | None = None) -> Floats:
 
 
 def _log_mixture(
-    view: _Seen,
-    direction: Direction,
-    trait: Bools,
-    over: Callable[..., Floats] = _log_mean,
+    view: _Seen, direction: Direction, trait: Bools, over: Callable[..., Floats] = _log_mean
 ) -> float:
     """Return the log of the mean over shares, loyalties and the laws of the others, or their max.
 

@@ -159,8 +159,7 @@ class Design:
                     at = fit_bradley_terry(_as_votes(wins), ridge=0.1)
                     p = gain_pairs(at.theta, hessian_covariance(at))
                 first, second = np.divmod(
-                    rng.choice(p.size, size=len(rows), p=p.ravel() / p.sum()),
-                    self.n_models,
+                    rng.choice(p.size, size=len(rows), p=p.ravel() / p.sum()), self.n_models
                 )
                 left = rng.random(len(rows)) < 0.5
                 a[rows], b[rows] = np.where(left, first, second), np.where(left, second, first)

@@ -472,9 +472,7 @@ def battles_router(parts: Parts, view: Callable[..., Awaitable[str]]) -> APIRout
     renderings = Renderings()
 
     async def position(
-        battle_id: BattleId,
-        voter: Visitor,
-        last_event_id: Annotated[str, Header()] = "",
+        battle_id: BattleId, voter: Visitor, last_event_id: Annotated[str, Header()] = ""
     ) -> Position:
         """Find where a reader goes on, before the stream begins and its status is fixed."""
         reached = Position.parse(last_event_id)

@@ -402,10 +402,7 @@ def sources_router(parts: Parts) -> APIRouter:
 
     @router.post("/pairs", **answers(PairTaken))
     def open_pair(
-        body: PairBody,
-        source: Sender,
-        token: Annotated[str, Depends(_bearer)],
-        response: Response,
+        body: PairBody, source: Sender, token: Annotated[str, Depends(_bearer)], response: Response
     ) -> PairTaken:
         """Make a pair that a page will show; the same key and body give the same again.
 

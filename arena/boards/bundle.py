@@ -356,9 +356,7 @@ def _texts(board: Board, card: EvaluationCard, page: Page, *, withheld: bool) ->
         "card.json": _card_text(card),
     }
     shown = PublishedBoard.model_validate_json(texts["board.json"])
-    return texts | {
-        "index.html": page(shown, CARD.validate_json(texts["card.json"]), withheld),
-    }
+    return texts | {"index.html": page(shown, CARD.validate_json(texts["card.json"]), withheld)}
 
 
 def _write(made: Path, texts: Mapping[str, str]) -> None:

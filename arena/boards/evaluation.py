@@ -195,9 +195,7 @@ def card_of(
             last_vote=facts.last,
         ),
         calls=Calls(
-            models=models,
-            **attributes(facts, "samplers", "pacing", "turns"),
-            limits=limits,
+            models=models, **attributes(facts, "samplers", "pacing", "turns"), limits=limits
         ),
         outputs=Outputs(
             **attributes(facts, "votes", "choices", "voter_kinds"),

@@ -233,8 +233,7 @@ def export_votes(
                 is_alone = link.withheld not in (None, chain.TAKEN_OUT)
                 outside = reason == OUTSIDE
                 written.count(
-                    HASHES_ONLY if is_alone else reason,
-                    None if outside else link.bound.get("ts"),
+                    HASHES_ONLY if is_alone else reason, None if outside else link.bound.get("ts")
                 )
                 written.rows += shows
             yield _row(link, policy, reason, topics, shows=shows) | of_all
@@ -245,12 +244,7 @@ def export_votes(
 
 
 def _row(
-    link: LoggedLink,
-    policy: Policy,
-    reason: str | None,
-    topics: Mapping[str, str],
-    *,
-    shows: bool,
+    link: LoggedLink, policy: Policy, reason: str | None, topics: Mapping[str, str], *, shows: bool
 ) -> dict[str, object]:
     hashes: dict[str, object] = {
         "link_kind": link.kind,

@@ -252,11 +252,7 @@ class Snapshot:
         )
 
     def _row(
-        self,
-        row: PooledRating,
-        reach: RankReach | None,
-        effect: Effect,
-        corrected: Effect | None,
+        self, row: PooledRating, reach: RankReach | None, effect: Effect, corrected: Effect | None
     ) -> LabelRow:
         record = self.records[row.model]
         values = {name: getattr(row, name) for name in PooledRating.__dataclass_fields__}

@@ -715,10 +715,7 @@ def _why(error: NotIdentifiedError, votes: Comparisons) -> str:
 
 
 def _rows(
-    fitted: Fitted,
-    report: Report,
-    records: Sequence[ModelRecord],
-    stages: Mapping[str, Stage],
+    fitted: Fitted, report: Report, records: Sequence[ModelRecord], stages: Mapping[str, Stage]
 ) -> tuple[BoardRow, ...]:
     known = {record.id: record for record in records}
     rates = field_rates(fitted.inference, level=OPTIONS.level)

@@ -153,11 +153,7 @@ Database = Annotated[
 RosterFile = Annotated[Path | None, Parameter(help="TOML file of models.", metavar="FILE")]
 PolicyName = Annotated[
     str | None,
-    Parameter(
-        name="--policy",
-        help="Policy that decides which votes count.",
-        metavar="NAME",
-    ),
+    Parameter(name="--policy", help="Policy that decides which votes count.", metavar="NAME"),
 ]
 TaggerName = Annotated[
     str | None,
@@ -248,10 +244,7 @@ class Chosen(_SomeRows):
         return ClusterTable(name, Files((sources[0],), (), self.where, self.labels, winner))
 
     def source(
-        self,
-        sources: Sequence[str],
-        columns: Sequence[tuple[str, str]],
-        tagger: str | None = None,
+        self, sources: Sequence[str], columns: Sequence[tuple[str, str]], tagger: str | None = None
     ) -> "Files | LoggedVotes":
         """Read files as one table, whose columns the caller names; or a database.
 

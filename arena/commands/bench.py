@@ -393,10 +393,7 @@ class _Desk:
         if not why and bench.method is not None and bench.judge is not None:
             played = self._judged(bench.judge, bench.method, played)
         return replace(
-            played,
-            n_asked=self.n_asked,
-            n_recalled=self.n_recalled,
-            spent_usd=self.spent_usd,
+            played, n_asked=self.n_asked, n_recalled=self.n_recalled, spent_usd=self.spent_usd
         )
 
     def _answered(self, name: str, model: Model) -> "tuple[Sequence[Given], Run]":

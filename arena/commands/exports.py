@@ -179,13 +179,7 @@ def votes(
         total = log.count_links(session)
         links = _followed(log.links(session, policy), total, advance)
         written = export_votes(
-            links,
-            policy,
-            export.file,
-            total=total,
-            topics=named,
-            days=days,
-            everything=everything,
+            links, policy, export.file, total=total, topics=named, days=days, everything=everything
         )
         verified = verify(session, progress=partial(advance, so_far=": following the record"))
     logged = f"{written.rows:,} of {written.votes.total():,} logged votes"

@@ -43,10 +43,7 @@ PROBED = tuple(name for name in PAIRS if name != "wildbench_reward")
 """Published methods that a probe can take."""
 Probed = Annotated[
     str,
-    Parameter(
-        metavar="METHOD",
-        help=f"Judging method: {', '.join(PROBED)}, or a method file.",
-    ),
+    Parameter(metavar="METHOD", help=f"Judging method: {', '.join(PROBED)}, or a method file."),
 ]
 
 NEW_OBJECTS = 50_000

@@ -52,7 +52,6 @@ from arena.terminal import (
 )
 from rating import __version__
 from rating.errors import DataError
-from rating.sentences import counted
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
@@ -101,12 +100,7 @@ def embedded_by(
 
 
 async def _asked(
-    model: Model,
-    budgets: "Budgets",
-    store: "Store",
-    texts: Sequence[str],
-    *,
-    likelihoods: bool,
+    model: Model, budgets: "Budgets", store: "Store", texts: Sequence[str], *, likelihoods: bool
 ) -> "Vectors":
     import numpy as np
 
@@ -590,8 +584,8 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
         now = datetime.now(UTC)
         votes, fresh = integrity.decide(store, "exclude", [target], reason, TERMINAL, now)
     already = f"; {votes - fresh:,} were excluded before" if votes > fresh else ""
-    words = counted("%(n)s vote is", "%(n)s votes are", fresh)
-    say(f"{target}: {words} excluded from {DEFAULT.name}{already}.")
+    votes = "vote is" if fresh == 1 else "votes are"
+    say(f"{target}: {fresh:,} {votes} excluded from {DEFAULT.name}{already}.")
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
@@ -618,8 +612,8 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     with arena_store(database) as store:
         now = datetime.now(UTC)
         _, fresh = integrity.decide(store, "readmit", [target], reason, TERMINAL, now)
-    words = counted("%(n)s vote counts", "%(n)s votes count", fresh)
-    say(f"{target}: {words} again in {DEFAULT.name}.")
+    votes = "vote counts" if fresh == 1 else "votes count"
+    say(f"{target}: {fresh:,} {votes} again in {DEFAULT.name}.")
 
 
 def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:
@@ -660,8 +654,8 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
     if result["applied"] and result["applied"]["held"]:
         say("The rule is suspended: it would exclude more than a fifth of the votes.")
     elif result["applied"]:
-        words = counted("%(n)s vote is", "%(n)s votes are", result["applied"]["votes"])
-        say(f"{words} excluded now.")
+        n = result["applied"]["votes"]
+        say(f"{n:,} {'vote is' if n == 1 else 'votes are'} excluded now.")
 
 
 def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:

@@ -51,11 +51,7 @@ ANSWERED = "answered"
 
 
 def serve(
-    *,
-    port: Port = None,
-    host: Host = None,
-    database: Database = None,
-    roster: RosterFile = None,
+    *, port: Port = None, host: Host = None, database: Database = None, roster: RosterFile = None
 ) -> None:
     """Serve the arena.
 

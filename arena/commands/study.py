@@ -74,8 +74,7 @@ Form = Annotated[
     Parameter(name="--format", help="Output format."),
 ]
 Out = Annotated[
-    Path | None,
-    Parameter(metavar="DIR", help="Folder for the report: HTML and data files."),
+    Path | None, Parameter(metavar="DIR", help="Folder for the report: HTML and data files.")
 ]
 
 DRAWN = "^(options|rounds|seed|level)$"

@@ -237,11 +237,7 @@ def _faults(model: Model) -> Iterator[tuple[str, object, str]]:
             not model.decoding.keys() & {*model.without},
             "a list of parameters that decoding does not set",
         ),
-        (
-            "weight",
-            0 <= model.weight <= MOST_WEIGHT,
-            f"a number from 0 to {MOST_WEIGHT:,}",
-        ),
+        ("weight", 0 <= model.weight <= MOST_WEIGHT, f"a number from 0 to {MOST_WEIGHT:,}"),
         (
             "characters_per_s",
             0.1 <= model.characters_per_s <= 1e9,

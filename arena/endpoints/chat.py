@@ -30,7 +30,7 @@ from arena.endpoints.sse import DONE, over
 from arena.errors import EndpointError
 from judge.case import CUT, FILTERED, Message, TokenLogprob
 from judge.replies import Part, Splitter, split
-from rating.tables.files import UNSTORABLE, parsed, storable
+from rating.tables.files import UNSTORABLE, VISIBLE, parsed, storable
 
 # How a reply ended
 
@@ -141,8 +141,6 @@ T = TypeVar("T")
 MOST_COUNT = 2**31 - 1
 """Largest count that every database has a column for; no answer has as many tokens."""
 
-VISIBLE = re.compile("[^\\s\u200b-\u200f\u2060-\u2064\ufeff]")
-"""A character that can be seen."""
 REASONING = ("reasoning_content", "reasoning", "reasoning_details", "refusal")
 LABEL_CHARACTERS = 200
 """Of an id or a finish reason: the longest of any provider has a quarter of that."""

@@ -49,7 +49,7 @@ from arena.store import battles
 from arena.store.chain import Ballot, NewBattle, StoredBattle
 from arena.store.roster import prompt_id, prompt_secret
 from arena.store.store import Store
-from rating.tables.files import storable
+from rating.tables.files import VISIBLE, storable
 
 Hold = Callable[[Voter], AbstractContextManager[object]]
 """Gives a context manager for what a visitor asks for; raises a `PlayError` to refuse it."""
@@ -603,7 +603,7 @@ class Battles:
         """Give a prompt as the log and both models have it."""
         if self._closing:
             raise ClosingError
-        if not prompt.strip():
+        if not VISIBLE.search(prompt):
             raise BadPromptError(EMPTY_PROMPT)
         if len(prompt) > self._rules.max_prompt_chars:
             raise BadPromptError(too_long_message(len(prompt), self._rules.max_prompt_chars))

@@ -308,10 +308,7 @@ def _conversation(stored: StoredBattle, side: Side) -> tuple[Message, ...]:
     messages = [
         message
         for turn in earlier
-        for message in (
-            Message("user", turn.prompt),
-            Message("assistant", _side(turn, side).text),
-        )
+        for message in (Message("user", turn.prompt), Message("assistant", _side(turn, side).text))
     ]
     return (*messages, Message("user", last.prompt))
 

@@ -81,13 +81,7 @@ class Simulation:
         self._seed = seed
         self._rng = Random()  # noqa: S311 - seeded again for each vote
         self._battles = Battles(
-            store=store,
-            ask=ask,
-            roster=roster,
-            rules=UNPACED,
-            recorded={},
-            rng=self._rng,
-            now=now,
+            store=store, ask=ask, roster=roster, rules=UNPACED, recorded={}, rng=self._rng, now=now
         )
 
     def done(self) -> int:

@@ -144,13 +144,7 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
 
 
 def remark(
-    session: Session,
-    battle_id: str,
-    owner: str,
-    remarks: Remarks,
-    now: datetime,
-    *,
-    asked: bool,
+    session: Session, battle_id: str, owner: str, remarks: Remarks, now: datetime, *, asked: bool
 ) -> StoredBattle:
     """Write what is remarked beside a vote, and read the battle: see `arena.store.voting`."""
     voting.remark(session, battle_id, owner, remarks, now, asked=asked)
@@ -258,9 +252,7 @@ def battle(session: Session, policy: Policy, battle_id: str) -> ShownBattle | No
     if row is None:
         return None
     return ShownBattle(
-        policy=policy.name,
-        vote=_vote(row, _models(session)),
-        turns=tuple(_turns(session, row[0])),
+        policy=policy.name, vote=_vote(row, _models(session)), turns=tuple(_turns(session, row[0]))
     )
 
 
@@ -397,9 +389,7 @@ def _counted(policy: Policy) -> Any:
         .where(TurnRow.turn == 1)
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(
-            is_counted(policy),
-            col(BattleRow.hidden).is_(None),
-            col(BattleRow.erased).is_(None),
+            is_counted(policy), col(BattleRow.hidden).is_(None), col(BattleRow.erased).is_(None)
         )
     )
 
@@ -833,12 +823,7 @@ def _run_again(
 
 
 def _at(battle: int, key: AnswerKey) -> dict[str, object]:
-    return {
-        "battle": battle,
-        "of_turn": key.turn,
-        "of_side": key.side,
-        "of_attempt": key.attempt,
-    }
+    return {"battle": battle, "of_turn": key.turn, "of_side": key.side, "of_attempt": key.attempt}
 
 
 def _columns(outcome: AnswerOutcome) -> dict[str, object]:

@@ -390,10 +390,7 @@ _VOTES = votes_after(
     *columns_of(VoteRow, "id", "fingerprint_a", "fingerprint_b", "turn", "attempt_a", "attempt_b"),
     *columns_of(VoteRow, "order_shown", "seconds_to_vote", "key", "content", "previous_hash"),
 ).limit(BATCH)
-_EXPORTED = _VOTES.add_columns(
-    col(VoteRow.transcript_hash).label("known"),
-    OWNER.label("person"),
-)
+_EXPORTED = _VOTES.add_columns(col(VoteRow.transcript_hash).label("known"), OWNER.label("person"))
 _EXCLUSIONS: Select[*tuple[Any, ...]] = (
     select(
         col(VoteRow.link).label("vote"),

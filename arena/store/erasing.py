@@ -116,8 +116,7 @@ _MARK = update(BattleRow).where(col(BattleRow.id).in_(_OF_THESE))
 _CLOSE = (
     update(BattleRow)
     .where(
-        col(BattleRow.id).in_(_OF_THESE),
-        col(BattleRow.id).not_in(select(col(VoteRow.battle_id))),
+        col(BattleRow.id).in_(_OF_THESE), col(BattleRow.id).not_in(select(col(VoteRow.battle_id)))
     )
     .values(
         prompt_id=None,
@@ -380,8 +379,7 @@ def hide(session: Session, battle_id: str, owner: str, hidden: datetime | None) 
         If there is none, or it is another user's.
     """
     theirs = select(col(BattleRow.id)).where(
-        col(BattleRow.public_id) == battle_id,
-        col(BattleRow.owner).in_(devices_of(session, owner)),
+        col(BattleRow.public_id) == battle_id, col(BattleRow.owner).in_(devices_of(session, owner))
     )
     key = session.scalars(theirs).one_or_none()
     if key is None:
@@ -420,11 +418,7 @@ def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     interrupt_battles(session, battles, ERASED)
     turns = [{"key": row.id, "left": _left(row)} for row in connection.execute(_TURNS, these)]
     answers = [
-        {
-            "key": row.id,
-            "left": _left(row),
-            "characters": len(row.text) + len(row.reasoning),
-        }
+        {"key": row.id, "left": _left(row), "characters": len(row.text) + len(row.reasoning)}
         for row in connection.execute(_ANSWERS, these)
     ]
     for statement, rows in ((_EMPTY_TURN, turns), (_EMPTY_ANSWER, answers)):

@@ -207,9 +207,7 @@ def model_rows(session: Session) -> list[dict[str, Any]]:
 
 
 def model_records(
-    session: Session,
-    asked_since: datetime,
-    kinds: Collection[VoterKind] = frozenset(VoterKind),
+    session: Session, asked_since: datetime, kinds: Collection[VoterKind] = frozenset(VoterKind)
 ) -> list[ModelRecord]:
     """Every model ever in the roster with how its battles ended, for voters of some kinds.
 
@@ -980,10 +978,7 @@ def _labels_of(policy: Policy) -> Select[*tuple[Any, ...]]:
         _of_policy(policy, *columns, core_func.count())
         .join(TurnRow, labels.voted_on())
         .join(PromptLabelRow, col(PromptLabelRow.turn_id) == col(TurnRow.id))
-        .where(
-            labels.is_by(policy.tagger),
-            col(PromptLabelRow.facet).in_(_FACETS),
-        )
+        .where(labels.is_by(policy.tagger), col(PromptLabelRow.facet).in_(_FACETS))
         .group_by(*columns)
     )
 

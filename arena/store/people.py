@@ -235,12 +235,7 @@ def devices_of(session: Session, owner: str) -> list[str]:
 
 
 def note(
-    session: Session,
-    by: str,
-    act: str,
-    subject: str,
-    detail: Mapping[str, Any],
-    now: datetime,
+    session: Session, by: str, act: str, subject: str, detail: Mapping[str, Any], now: datetime
 ) -> None:
     """Write down what an administrator did."""
     session.add(ActRow(by=by, act=act, subject=subject, detail=dict(detail), created=now))

@@ -66,10 +66,7 @@ OF_ENDPOINT = frozenset(FailureClass) - {
 """Failures that are not for what was asked, nor faults of ours."""
 ARENA = "arena"
 """Who acts where nobody did."""
-RELEASES = {
-    Release.PRE_RELEASE: "pre-release model",
-    Release.RELEASED: "release model",
-}
+RELEASES = {Release.PRE_RELEASE: "pre-release model", Release.RELEASED: "release model"}
 ACTS = {
     Standing.ENABLED: "enable model",
     Standing.DISABLED: "disable model",

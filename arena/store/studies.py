@@ -374,10 +374,7 @@ def raters(session: Session, name: str) -> list[tuple[str, float | None, bool | 
     study = _study(session, name)
     query = (
         select(StudyRaterRow)
-        .where(
-            col(StudyRaterRow.study_id) == study.id,
-            col(StudyRaterRow.number).is_not(None),
-        )
+        .where(col(StudyRaterRow.study_id) == study.id, col(StudyRaterRow.number).is_not(None))
         .order_by(col(StudyRaterRow.number))
     )
     every = session.scalars(query)

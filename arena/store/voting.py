@@ -11,29 +11,13 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Connection,
-    Float,
-    bindparam,
-    func,
-    insert,
-    or_,
-    select,
-    type_coerce,
-    update,
-)
+from sqlalchemy import Connection, Float, bindparam, func, insert, or_, select, type_coerce, update
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Intent, Mode, Remarks, Side, current_state, in_order
 from arena.domain.model import is_gold
 from arena.domain.vote import DEFAULT, READMITTED, Choice, Receipt, Reveal, RevealedModel, cut_of
-from arena.errors import (
-    ERASED,
-    EXPIRED,
-    AlreadyVotedError,
-    NotReadyError,
-    UnknownBattleError,
-)
+from arena.errors import ERASED, EXPIRED, AlreadyVotedError, NotReadyError, UnknownBattleError
 from arena.store import chain
 from arena.store.chain import Ballot
 from arena.store.tables import (

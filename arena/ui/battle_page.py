@@ -298,10 +298,7 @@ def _among(own: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
 
 
 def _config(
-    values: Mapping[str, Any],
-    prompts: Sequence[str],
-    remark: Sentence | None,
-    language: Language,
+    values: Mapping[str, Any], prompts: Sequence[str], remark: Sentence | None, language: Language
 ) -> Markup:
     """Put the page's element and words into Gradio's configuration, which gradio.js reads."""
     template = environment(language).get_template("arena_battle.html")

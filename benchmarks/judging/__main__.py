@@ -101,10 +101,7 @@ async def bare(cases: Sequence[Case], url: str, concurrency: int) -> None:
             "messages": [{"role": "user", "content": f"{one.prompt[0].content}\n{text}"}],
         }
         for one in cases
-        for text in (
-            f"{one.response_a}\n{one.response_b}",
-            f"{one.response_b}\n{one.response_a}",
-        )
+        for text in (f"{one.response_a}\n{one.response_b}", f"{one.response_b}\n{one.response_a}")
     )
     connector = aiohttp.TCPConnector(limit=concurrency)
     async with aiohttp.ClientSession(connector=connector) as session:

@@ -364,9 +364,7 @@ def table() -> list[tuple[str, ...]]:
     """Lay out every rule: rows, rows with the label, precision, recall, attenuation."""
     named, language = _language_accuracy()
     n = str(language.n)
-    rows: list[tuple[str, ...]] = [
-        ("language", n, n, in_words(named), in_words(language), "–"),
-    ]
+    rows: list[tuple[str, ...]] = [("language", n, n, in_words(named), in_words(language), "–")]
     for one in accuracies().values():
         with_label = str(one.true_positives + one.false_negatives)
         left = "–" if one.attenuation is None else f"{one.attenuation:.2f}"

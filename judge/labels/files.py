@@ -30,14 +30,7 @@ from judge.case import Case, FailureClass, Message, Parameters, Reply, Request
 from judge.grammar import Reading as ReplyReading
 from judge.grammar import Tags
 from judge.labels.accuracy import labelled_prompts
-from judge.labels.material import (
-    Asked,
-    Duplicates,
-    changed,
-    compared,
-    corrected,
-    duplicates,
-)
+from judge.labels.material import Asked, Duplicates, changed, compared, corrected, duplicates
 from judge.labels.taggers import (
     CATEGORIES,
     CRITERIA,
@@ -404,10 +397,7 @@ def _marked(source: Files | LoggedVotes, marks: NDArray[Any]) -> Iterator[Path |
     if isinstance(source, LoggedVotes):
         yield replace(source, labels={OVERLAP: marks.tolist()})
         return
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        opened(source, list, as_peers=False) as rows,
-    ):
+    with tempfile.TemporaryDirectory() as folder, opened(source, list, as_peers=False) as rows:
         file = Path(folder) / "votes.parquet"
         write_beside(rows, {OVERLAP: marks}, file)
         yield file

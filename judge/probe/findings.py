@@ -623,9 +623,7 @@ def _partial(free: Floats, x: Floats, others: Floats) -> float:
 
 
 def terms_of(
-    texts: Sequence[str] | None,
-    groups: Mapping[str, Ints],
-    failed: Floats | None = None,
+    texts: Sequence[str] | None, groups: Mapping[str, Ints], failed: Floats | None = None
 ) -> dict[str, Floats]:
     """Return properties of every two prompts.
 

@@ -368,10 +368,7 @@ def _some(n: int, asked: Asked) -> Ints:
 
 
 def _others(
-    asked: Asked,
-    texts: Sequence[str] | None,
-    codes: Ints,
-    groups: Groups,
+    asked: Asked, texts: Sequence[str] | None, codes: Ints, groups: Groups
 ) -> Iterator[Weighting]:
     """Weigh by one's own mix, where there is one, and by words, where they are known.
 
@@ -402,10 +399,7 @@ CELLS_BY_WORDS = 8
 
 
 def _map(
-    alike: Floats,
-    some: Ints,
-    groups: Groups,
-    texts: Sequence[str] | None,
+    alike: Floats, some: Ints, groups: Groups, texts: Sequence[str] | None
 ) -> dict[str, Any] | None:
     """Lay out how alike some prompts are by the first of the groups, or else by their words."""
     if groups:
@@ -432,11 +426,7 @@ def _explained(
 
 
 def _of_votes(
-    source: object,
-    asked: Asked,
-    known: Annotations | None,
-    columns: Columns,
-    progress: Progress,
+    source: object, asked: Asked, known: Annotations | None, columns: Columns, progress: Progress
 ) -> dict[str, Any]:
     reading = Reading(columns, prompts=True, both_bad="tie")
     rows = read_rows(source, reading)
@@ -534,11 +524,7 @@ def _coherence(of: str, rows: VoteRows, group: Ints, test: Nested) -> Coherence:
 
 
 def _of_prompts(
-    rows: VoteRows,
-    asked: Asked,
-    rng: np.random.Generator,
-    warnings: list[str],
-    progress: Progress,
+    rows: VoteRows, asked: Asked, rng: np.random.Generator, warnings: list[str], progress: Progress
 ) -> Iterator[Coherence]:
     """Ask of prompts themselves, where votes could have been on another."""
     if "prompt" not in rows.groups:
@@ -684,13 +670,7 @@ class Clustering:
         return Axis(AxisName.CLUSTERING, drawn[0], parts[1:], n, self.data, few(n, "texts"))
 
 
-FIGURES = (
-    "adjusted V-measure",
-    "V-measure",
-    "homogeneity",
-    "completeness",
-    "adjusted Rand index",
-)
+FIGURES = ("adjusted V-measure", "V-measure", "homogeneity", "completeness", "adjusted Rand index")
 
 
 def _figures(distance: Floats, label: Ints) -> tuple[float, ...]:

@@ -295,9 +295,7 @@ BM25 = Measure(
     _bm25,
 )
 TF_IDF = Measure(
-    "TF-IDF cosine",
-    "cosine of counts of words times 1 + ln((1 + N) / (1 + n))",
-    tf_idf,
+    "TF-IDF cosine", "cosine of counts of words times 1 + ln((1 + N) / (1 + n))", tf_idf
 )
 
 CLASSICAL = (JACCARD, LEVENSHTEIN, INDEL, ROUGE_1, ROUGE_2, ROUGE_L, BM25, TF_IDF)

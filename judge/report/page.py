@@ -38,14 +38,7 @@ from judge.studies.estimates import (
     points_of,
     signed_of,
 )
-from judge.studies.gates import (
-    FAVOURED,
-    MIN_ITEMS,
-    MIN_PROMPTS,
-    PASS,
-    RANDOM,
-    RATERS,
-)
+from judge.studies.gates import FAVOURED, MIN_ITEMS, MIN_PROMPTS, PASS, RANDOM, RATERS
 from judge.studies.gates import LONGEST as LONGEST_ANSWER
 from judge.studies.licence import Graded, Licence
 from judge.studies.one_judge import JudgeStudy, SideBySide, Study

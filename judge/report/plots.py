@@ -360,14 +360,7 @@ def _circle(kind: str, x: float, y: float, r: float, name: str = "") -> str:
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{r:g}">{title}</circle>'
 
 
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    anchor: str,
-    kind: str = "",
-    more: str = "",
-) -> str:
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "", more: str = "") -> str:
     named = f' class="{kind}"' if kind else ""
     return (
         f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{in_html(text)}</text>'

@@ -404,6 +404,5 @@ def _figure(scored: Scored, name: str) -> Figure | None:
     svg = scatter(points, x, y, title=f"{name} and ratings", equal=False)
     by_rank = scored.columns[name].figures["spearman"]
     return Figure(
-        svg,
-        f"{name}: {by_rank.n:,} models, Spearman {number_of(by_rank)}. Lines are intervals.",
+        svg, f"{name}: {by_rank.n:,} models, Spearman {number_of(by_rank)}. Lines are intervals."
     )

@@ -325,7 +325,9 @@ def _on_judge(
     answer = constant_reading(run.judged)
     if answer is not None:
         n = sum(bool(row.keys) for row in run.judged)
-        warnings.append(f"{judge!r} gave the same answer in all {n} replies ({noted(answer)}).")
+        names = {"first": "preference for the answer shown first"}
+        shown = ", ".join(f"{names.get(k, k)}: {value}" for k, value in noted(answer).items())
+        warnings.append(f"{judge!r} gave the same answer in all {n} replies ({shown}).")
     if any(detail == NO_CHECKLIST for _, _, detail in failed):
         unlisted = {row.case_id for row in run.judged if row.detail == NO_CHECKLIST}
         warnings.append(

@@ -304,7 +304,7 @@ def _sent(name: str, plan: Plan) -> Table:
         ),
         note=(
             "Items are drawn with unequal probabilities (column overall), by the expected effect "
-            "of votes on them. Pass these to judge.studies.powered as argument probability."
+            "of votes on them. Pass these as argument probability of judge.studies.powered."
         ),
     )
 
@@ -413,11 +413,7 @@ OPENING = (
     "A judge is a model that chooses the better of two answers. This report compares its "
     "verdicts with votes of people on the same answers."
 )
-TONES: Mapping[Verdict, Tone] = {
-    "yes": "good",
-    "no": "poor",
-    "inconclusive": "fair",
-}
+TONES: Mapping[Verdict, Tone] = {"yes": "good", "no": "poor", "inconclusive": "fair"}
 JUDGES_NAME = "judges"
 JUDGES_OPENING = (
     "Each judge's verdicts are compared with votes of people on the same items. Judges are "

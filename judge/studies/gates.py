@@ -70,11 +70,7 @@ EFFECTS = {
     "format": "twice as much Markdown",
     "refusal": "declining the request",
 }
-OPENINGS: Mapping[Verdict, str] = {
-    "yes": "Yes.",
-    "no": "No.",
-    "inconclusive": "Inconclusive.",
-}
+OPENINGS: Mapping[Verdict, str] = {"yes": "Yes.", "no": "No.", "inconclusive": "Inconclusive."}
 RATERS: Mapping[Raters, str] = {
     "expert": "experts",
     "skilled": "skilled raters",
@@ -152,10 +148,7 @@ class Alternative:
         if self.person is not None and self.person_passed is not None:
             person = {"winning_rate": self.person, "passed": self.person_passed}
         passed = float(self.majority >= PASS)
-        return {
-            "person": person,
-            "majority": {"winning_rate": self.majority, "passed": passed},
-        }
+        return {"person": person, "majority": {"winning_rate": self.majority, "passed": passed}}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -341,11 +341,7 @@ class _Card:
 
 def _flat(name: str, estimate: Estimate) -> dict[str, float | None]:
     """Return a number by its name for JSON, and the ends of its interval beside it."""
-    return {
-        name: estimate.value,
-        f"{name}_lower": estimate.lower,
-        f"{name}_upper": estimate.upper,
-    }
+    return {name: estimate.value, f"{name}_lower": estimate.lower, f"{name}_upper": estimate.upper}
 
 
 def card(errors: Errors, options: StudyOptions) -> _Card:

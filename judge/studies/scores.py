@@ -348,10 +348,7 @@ class Scored:
                 for name, one in self.columns.items()
             },
             "top": self.n_top,
-            "mean_win_rate": {
-                "models": mean_win_rates(self.scores),
-                "warning": MEAN_WIN_RATE,
-            },
+            "mean_win_rate": {"models": mean_win_rates(self.scores), "warning": MEAN_WIN_RATE},
             "unmatched": {"scores": self.only_scores, "board": self.only_board},
             "warnings": list(self.warnings),
         }
@@ -446,10 +443,7 @@ def _scored(
         )
     columns = {
         name: score_correlations(
-            rated.ratings,
-            rated.covariance,
-            table.of(name, rated.models),
-            options.draws(),
+            rated.ratings, rated.covariance, table.of(name, rated.models), options.draws()
         )
         for name in table.columns
     }

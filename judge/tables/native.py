@@ -503,7 +503,7 @@ SHOWN = {
 }
 """Columns with the texts, where a format may come without them."""
 SINGLES: Mapping[str, Callable[[Annotations], Columns]] = {
-    "MT-bench scores of single answers": _mt_bench_singles,
+    "MT-bench scores of single answers": _mt_bench_singles
 }
 
 

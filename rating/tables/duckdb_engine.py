@@ -125,8 +125,7 @@ def columns_in_file(path: Path) -> list[str]:
     long_columns(path)  # or the engine would unpack a footer of any size
     with connected() as connection:
         parts = connection.sql(
-            "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?)",
-            params=[_exact(path)],
+            "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?)", params=[_exact(path)]
         ).fetchall()
     names, inside = [], 0
     for name, children in parts[1:]:  # each column is followed by what is in it
@@ -520,11 +519,7 @@ def require_writable(path: Path) -> None:
 
 
 def write_rows(
-    rows: Iterable[Row],
-    kinds: Mapping[str, str],
-    path: Path,
-    *,
-    shard_bytes: int = SHARD_BYTES,
+    rows: Iterable[Row], kinds: Mapping[str, str], path: Path, *, shard_bytes: int = SHARD_BYTES
 ) -> None:
     """Write rows in the memory of a few thousand: they are put aside beside the file, and united.
 

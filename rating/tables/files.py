@@ -695,6 +695,12 @@ LINES = "\n\r\t"
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Control characters, ends of lines, what turns the direction of writing, halves of pairs."""
 
+VISIBLE = re.compile(
+    "[^\\s\x00-\x1f\x7f-\x9f\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e01ef]"
+)
+"""A character that can be seen."""
+
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """Characters that some database cannot hold."""
 

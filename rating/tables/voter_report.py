@@ -352,11 +352,7 @@ def _examined(
 
     def checked(some: VoteRows, strengths: Strengths) -> dict[int, VoterCheck]:
         checks = check_voters(
-            some,
-            strengths.theta,
-            taste_sd,
-            order_effect=strengths.order_effect,
-            alpha=alpha,
+            some, strengths.theta, taste_sd, order_effect=strengths.order_effect, alpha=alpha
         )
         return {check.voter: check for check in checks}
 

@@ -298,10 +298,7 @@ def test_no_line_of_the_log_before_the_vote_puts_a_model_to_a_battle(tmp_path: P
     with faulty_server(TWO_AND_A_BROKEN_ONE) as server, log.open("w") as file:
         path = roster_of_three(tmp_path, server.url)
         words = ("serve", "--port", "0", "--roster", str(path))
-        with (
-            logging_to(file, tmp_path, words, env) as url,
-            Served(url, "").visitor() as ada,
-        ):
+        with logging_to(file, tmp_path, words, env) as url, Served(url, "").visitor() as ada:
             played = (ada.play("Who are you?") for _ in range(30))
             battle_id = next(each for each in played if three_were_asked(server))
             server.behaviours |= dict.fromkeys(server.behaviours, BREAKS_IN_SIGHT)

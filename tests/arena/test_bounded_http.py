@@ -131,10 +131,7 @@ def test_a_body_that_comes_too_slowly_is_refused(impatient: Served) -> None:
     with connection(impatient) as sock:
         sock.sendall(POST + b"Content-Length: 100\r\n\r\n{")
         began = time.monotonic()
-        assert refusal(rest(sock)) == (
-            408,
-            "The request was not whole after 1 s. Send it again.",
-        )
+        assert refusal(rest(sock)) == (408, "The request was not whole after 1 s. Send it again.")
         assert time.monotonic() - began < 2 * SHORT_S + 5
 
 

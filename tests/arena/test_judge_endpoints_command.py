@@ -93,10 +93,7 @@ def test_every_published_method_works_or_says_why_not_before_it_costs_anything(
             assert verdicts in ({"model_a"}, {None}), method
 
 
-LESSONS = {
-    "o1": [NO_MAX_TOKENS, ONE_TEMPERATURE],
-    "no-format": [NO_FORMAT],
-}
+LESSONS = {"o1": [NO_MAX_TOKENS, ONE_TEMPERATURE], "no-format": [NO_FORMAT]}
 
 
 @pytest.mark.parametrize("model", LESSONS)

@@ -94,7 +94,8 @@ def test_a_judge_that_always_says_the_same_is_named(command: Command, folder: Pa
     outcome = report(run(command, lambda prompt: "[[A]]", "pairwise", "--format", "json"))
     (warning,) = outcome["warnings"]
     assert warning.startswith(
-        f"'judge' gave the same answer in all {2 * N} replies ({{'first': 1.0}})"
+        f"'judge' gave the same answer in all {2 * N} replies (preference for the answer shown "
+        "first: 1.0)"
     )
     assert outcome["consistency"]["n_first"] == N
     assert outcome["first_place"]["effect"] == 0.5

@@ -18,10 +18,7 @@ from tests.sqlite import new_sqlite
     "n", [1, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(1500)])]
 )
 def test_no_acknowledged_vote_is_lost_when_the_arena_is_killed(
-    database_url: str,
-    tmp_path: Path,
-    n: int,
-    record_property: Callable[[str, object], None],
+    database_url: str, tmp_path: Path, n: int, record_property: Callable[[str, object], None]
 ) -> None:
     rounds = Rounds.begin(database_url.partition(":")[0])
     play_rounds(rounds, n, database_url, tmp_path)
@@ -34,9 +31,7 @@ def test_no_acknowledged_vote_is_lost_when_the_arena_is_killed(
         assert tally.interrupted, "no kill came in the middle of an answer"
 
 
-def test_rounds_that_were_broken_off_go_on_after_the_last_whole_one(
-    tmp_path: Path,
-) -> None:
+def test_rounds_that_were_broken_off_go_on_after_the_last_whole_one(tmp_path: Path) -> None:
     database, state = new_sqlite(tmp_path), tmp_path / "rounds.json"
 
     def broken_off(rounds: Rounds) -> None:

@@ -23,15 +23,7 @@ from arena.store.store import Store
 from judge.labels.taggers import FACETS
 from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_votes
-from tests.arena.store.battles import (
-    A1,
-    B1,
-    MODELS,
-    NOW,
-    ballot,
-    complete,
-    new_battle,
-)
+from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
 from tests.command import GOOD, Command, refused
 from tests.serving import quick_arena
 from tests.sqlite import new_sqlite

@@ -82,10 +82,7 @@ def test_a_request_is_logged_with_id_template_status_and_battle(tmp_path: Path) 
     with faulty_server({"x": WELL, "y": WELL}) as server, log.open("w") as file:
         roster = write_roster(tmp_path / "r.toml", server, "x", "y")
         words = ("serve", "--port", "0", "--roster", str(roster))
-        with (
-            logging_to(file, tmp_path, words, {}) as url,
-            Served(url, "").visitor() as ada,
-        ):
+        with logging_to(file, tmp_path, words, {}) as url, Served(url, "").visitor() as ada:
             battle_id = ada.open("Hi")
             request_id = ada.get(f"/api/v1/battles/{battle_id}").headers["x-request-id"]
     lines = [json.loads(line) for line in log.read_text().splitlines()]

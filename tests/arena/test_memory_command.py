@@ -72,12 +72,7 @@ def test_an_endpoint_that_echoes_nothing_is_refused_in_words(
 ) -> None:
     (tmp_path / "bench.csv").write_text("question\n" + "What now?\n" * 12)
     with faulty_server({"x": Behaviour(text="Hello")}) as server:
-        roster = write_roster(
-            tmp_path / "roster.toml",
-            server,
-            "x",
-            "y",
-        )
+        roster = write_roster(tmp_path / "roster.toml", server, "x", "y")
         words = ("probe", "memory", "bench.csv", "--model", "id-x", "--roster", str(roster))
         ran = command(*words, "--database", new_sqlite(tmp_path), "--shards", "2")
     assert ran.returncode != 0

@@ -858,10 +858,7 @@ def test_nobody_is_led_elsewhere_after_signing_in(to: str) -> None:
             for some in ("0.0.0.0/0", "10.0.0.1,::/0")
         ),
         ({"oidc_issuer": "https://id.example"}, "ARENA_OIDC_CLIENT_ID belong together"),
-        (
-            {"oidc_issuer": "https://id.example", "oidc_client_id": "arena"},
-            "ARENA_SECRET_KEY",
-        ),
+        ({"oidc_issuer": "https://id.example", "oidc_client_id": "arena"}, "ARENA_SECRET_KEY"),
     ],
 )
 def test_ways_in_that_could_not_work_are_refused(

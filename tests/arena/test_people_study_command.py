@@ -244,7 +244,7 @@ def test_dialogues_and_rankings_are_items_and_a_rubric_is_read(
     own = [[turn, of_model(f"Hi, {n}"), turn, of_model(f"And {n}")] for n in "xy"]
     rows: list[dict[str, Any]] = [
         {"item_id": "d", "model_a": "x", "model_b": "y"}
-        | {"conversation_a": own[0], "conversation_b": own[1]},
+        | {"conversation_a": own[0], "conversation_b": own[1]}
     ]
     file = write(tmp_path / "dialogues.jsonl", rows)
     rubric = tmp_path / "rubric.toml"

@@ -26,10 +26,7 @@ def obey_modes() -> None:
 def run(folder: Path, *words: str) -> Ran:
     """Run the command as somebody for whom modes hold, in a folder that can be written to."""
     env = {"ARENA_DATABASE": f"sqlite:///{folder}/kept/arena.db"}
-    with (
-        TemporaryFile("w+") as errors,
-        Process(words, folder, env, errors, obey_modes) as process,
-    ):
+    with TemporaryFile("w+") as errors, Process(words, folder, env, errors, obey_modes) as process:
         printed = process.stdout.read()
         code = process.wait()
         errors.seek(0)

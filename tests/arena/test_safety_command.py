@@ -207,10 +207,7 @@ def test_the_examples_run(command: Command, tmp_path: Path) -> None:
     write(tmp_path / "pack.csv", ("prompt", "category", "kind", "system"), rows)
     document = DOCUMENT.read_text(encoding="utf-8")
     lines = re.findall(r"^(arena safety .*)$", document, re.MULTILINE)
-    for words in [
-        *examples("safety"),
-        *(shlex.split(x, comments=True)[1:] for x in lines),
-    ]:
+    for words in [*examples("safety"), *(shlex.split(x, comments=True)[1:] for x in lines)]:
         if "roster.toml" in words:
             continue
         result = command(*words)

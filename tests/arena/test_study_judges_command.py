@@ -261,7 +261,7 @@ def test_the_report_has_every_form(arena: Command, tmp_path: Path) -> None:
     words = ("study", "judges", "votes.csv", "verdicts.csv", "--rounds", "100", "--out", "board")
     assert arena(*words).stdout == "The report is board/judges.html.\n"
     assert {path.suffix for path in (tmp_path / "board").iterdir()} == {
-        *(".html", ".md", ".tex", ".json", ".parquet"),
+        *(".html", ".md", ".tex", ".json", ".parquet")
     }
     page = (tmp_path / "board" / "judges.html").read_text(encoding="utf-8")
     assert "Leaderboard of judges" in page

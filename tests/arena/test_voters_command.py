@@ -50,7 +50,7 @@ def test_the_examples_run_and_the_second_one_weighs_the_votes(folder: Path) -> N
             "none",
             "--format",
             "json",
-        ],
+        ]
     )
     assert json.loads(rated.stdout)["method"]["weights"] == "voter_weight"
 

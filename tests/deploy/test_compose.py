@@ -23,10 +23,7 @@ def test_the_compose_file_follows_the_specification() -> None:
 
 def test_only_nginx_and_the_figures_are_published_and_on_this_machine_only(compose: Any) -> None:
     published = {n: s["ports"] for n, s in compose["services"].items() if "ports" in s}
-    assert published == {
-        "nginx": ["127.0.0.1:8080:8080"],
-        "prometheus": ["127.0.0.1:9090:9090"],
-    }
+    assert published == {"nginx": ["127.0.0.1:8080:8080"], "prometheus": ["127.0.0.1:9090:9090"]}
 
 
 def test_there_are_two_replicas_and_prometheus_reads_each(compose: Any) -> None:
@@ -91,9 +88,7 @@ def test_the_database_is_out_of_reach_of_nginx_and_of_the_network(compose: Any) 
     assert compose["networks"]["back"]["internal"] is True
 
 
-def test_the_app_trusts_the_address_of_nginx_alone_which_nobody_else_can_get(
-    compose: Any,
-) -> None:
+def test_the_app_trusts_the_address_of_nginx_alone_which_nobody_else_can_get(compose: Any) -> None:
     services = compose["services"]
     trusted = services["app"]["environment"]["ARENA_TRUSTED_PROXIES"]
     proxy = ip_address(trusted)

@@ -9,12 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.deploy.tools import (
-    DEPLOY,
-    ROOT,
-    read,
-    run,
-)
+from tests.deploy.tools import DEPLOY, ROOT, read, run
 from tests.serving import Served, free_port
 
 

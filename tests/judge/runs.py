@@ -10,13 +10,7 @@ from judge.grammar import Reading
 from judge.methods import method as named
 from judge.protocol import Description, Method
 from judge.verdict import Judged
-from tests.judge.scripted import (
-    Clock,
-    Script,
-    ScriptedJudge,
-    honest,
-    prefer,
-)
+from tests.judge.scripted import Clock, Script, ScriptedJudge, honest, prefer
 
 GOOD = prefer(honest)
 PRICE = Price(10.0, 30.0, date(2024, 4, 9))

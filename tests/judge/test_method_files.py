@@ -272,8 +272,7 @@ def test_what_does_not_go_together_is_one_clear_sentence(
 
 
 UPSTREAM = changed(
-    upstream=True,
-    template={"system": "", "user": "${prompt}\n\n${response_a}\n\n${response_b}"},
+    upstream=True, template={"system": "", "user": "${prompt}\n\n${response_a}\n\n${response_b}"}
 )
 
 

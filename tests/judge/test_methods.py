@@ -80,9 +80,7 @@ def test_every_method_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("method", PAIRED, ids=name_of)
-def test_a_method_for_pairs_shows_both_responses_in_the_order_of_the_case(
-    method: Method,
-) -> None:
+def test_a_method_for_pairs_shows_both_responses_in_the_order_of_the_case(method: Method) -> None:
     assert method.description.pairwise
     assert shown(method.ask(CASE, FENCE)) == [CASE.response_a, CASE.response_b]
     assert shown(method.ask(CASE.shown(Order.BA), FENCE)) == [CASE.response_b, CASE.response_a]

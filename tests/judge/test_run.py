@@ -13,15 +13,7 @@ from judge.tables.cases import NamedCase
 from judge.verdict import position_effect_of, verdicts
 from rating import Outcome
 from tests.judge.runs import judge, never, statuses
-from tests.judge.scripted import (
-    OPTIONS,
-    Memory,
-    MemoryJournal,
-    case,
-    cases,
-    fence,
-    judged,
-)
+from tests.judge.scripted import OPTIONS, Memory, MemoryJournal, case, cases, fence, judged
 
 
 async def test_each_case_is_judged_in_both_orders_and_reconciled() -> None:

@@ -13,15 +13,7 @@ from judge.runs import Progress
 from judge.verdict import Stop
 from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, Comparing, error, failing, judge, never, statuses
-from tests.judge.scripted import (
-    OPTIONS,
-    Memory,
-    MemoryJournal,
-    case,
-    cases,
-    judged,
-    label_reply,
-)
+from tests.judge.scripted import OPTIONS, Memory, MemoryJournal, case, cases, judged, label_reply
 
 
 async def test_a_judge_who_denies_everything_is_asked_no_further() -> None:

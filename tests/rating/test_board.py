@@ -195,17 +195,13 @@ def test_a_model_that_one_voter_alone_rated_is_none_of_the_average(
     assert np.mean([other.rating for other in report.ratings[1:]]) == pytest.approx(1000)
 
 
-def test_models_with_few_points_are_named_and_long_lists_are_cut(
-    rng: np.random.Generator,
-) -> None:
+def test_models_with_few_points_are_named_and_long_lists_are_cut(rng: np.random.Generator) -> None:
     assert "Fewer than 10 points" not in warnings_of(board(random_votes(rng)))
     few = random_votes(rng, n=60, n_models=8)
     assert "m0, m1, m2, m3, m4 and 3 more" in warnings_of(board(few))
 
 
-def test_one_rare_model_leaves_the_intervals_of_the_others_alone(
-    rng: np.random.Generator,
-) -> None:
+def test_one_rare_model_leaves_the_intervals_of_the_others_alone(rng: np.random.Generator) -> None:
     rows = random_votes(rng, n=20_000, n_models=8, n_voters=2000)
     rare = [("rare", "m0", "model_a", "v1"), ("rare", "m1", "model_b", "v2")]
     before = {row.model: row.se for row in board(rows).ratings}

@@ -78,9 +78,7 @@ def test_half_win_ties_make_the_hessian_interval_too_wide(rng: np.random.Generat
     assert (np.diag(hessian_covariance(fit)) > 1.3 * np.diag(sandwich_covariance(fit, data))).all()
 
 
-def test_a_rare_model_does_not_widen_the_intervals_of_the_others(
-    rng: np.random.Generator,
-) -> None:
+def test_a_rare_model_does_not_widen_the_intervals_of_the_others(rng: np.random.Generator) -> None:
     rows = random_votes(rng, n=4000)
     rare = [("new", "m0", "model_a", "v"), ("new", "m1", "model_b", "v")]
     before, after = votes(rows), votes(rows + rare)

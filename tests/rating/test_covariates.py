@@ -3,14 +3,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from rating import (
-    Fit,
-    NotIdentifiedError,
-    Ties,
-    fit,
-    hessian_covariance,
-    sandwich_covariance,
-)
+from rating import Fit, NotIdentifiedError, Ties, fit, hessian_covariance, sandwich_covariance
 from tests.rating.builders import cr1, votes
 from tests.rating.drawn import Drawn, draw
 

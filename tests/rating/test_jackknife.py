@@ -124,9 +124,7 @@ def test_clustering_needs_voters_and_two_of_them() -> None:
         by_cluster(fit_bradley_terry(alone), alone)
 
 
-def test_a_model_that_one_voter_alone_rated_is_not_certain(
-    rng: np.random.Generator,
-) -> None:
+def test_a_model_that_one_voter_alone_rated_is_not_certain(rng: np.random.Generator) -> None:
     new = [("new", "m0", "model_a", "fan"), ("new", "m1", "model_b", "fan")]
     data = votes([*random_votes(rng), *new])
     fit = fit_bradley_terry(data)

@@ -180,9 +180,7 @@ def test_what_makes_no_race_is_quoted(
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("looks", [1, 5, 50, "any"])
 def test_equal_models_on_sixty_shared_prompts_are_seldom_separated(
-    looks: Looks,
-    monkeypatch: pytest.MonkeyPatch,
-    record_property: Callable[[str, object], None],
+    looks: Looks, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     """3,000 votes of 300 voters, random effects of 0.8 nats of voters and prompts, 50 looks."""
     monkeypatch.setattr(rating.decide, "MOST_LOOKS", 50)

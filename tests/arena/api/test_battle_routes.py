@@ -188,8 +188,7 @@ def test_a_failed_side_ends_the_stream_with_fixed_words(tmp_path: Path) -> None:
         shown = ada.look(battle_id)
         refused = ada.vote(battle_id, "model_a")
         end = ada.get(
-            f"/api/v1/battles/{battle_id}/events",
-            headers={"Last-Event-ID": events[-1].id},
+            f"/api/v1/battles/{battle_id}/events", headers={"Last-Event-ID": events[-1].id}
         )
     assert events[-1].event == "failed"
     assert events[-1].data["message"].startswith("Model ")
@@ -224,6 +223,7 @@ def test_a_stop_ends_both_answers_and_the_stream(tmp_path: Path) -> None:
     ("body", "words"),
     [
         ({"prompt": "   "}, "Write a prompt first"),
+        ({"prompt": "\u200b\x01\U000e0041"}, "Write a prompt first"),
         ({"prompt": "x" * 20_001}, "20,001 characters"),
         ({}, "prompt: Field required"),
         ({"prompt": 3}, "prompt"),

@@ -97,10 +97,7 @@ def test_a_vote_under_a_lock_ends_in_words_and_counts_when_it_is_sent_again(
 @pytest.mark.slow
 def test_votes_that_queue_behind_a_lock_all_end_in_the_same_time(tmp_path: Path) -> None:
     """However many they are; and who reads does not wait behind them."""
-    with (
-        quick_arena(tmp_path, lock_timeout_s=LOCK_S) as served,
-        served.visitor() as ada,
-    ):
+    with quick_arena(tmp_path, lock_timeout_s=LOCK_S) as served, served.visitor() as ada:
         battles = [ada.play() for _ in range(40)]
         codes = []
 

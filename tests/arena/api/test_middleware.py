@@ -72,9 +72,7 @@ def test_the_largest_body_is_read_and_one_byte_more_is_refused(
 def test_a_body_within_the_limit_passes_in_pieces(proxied: Served) -> None:
     with client_of(proxied.url) as client:
         answer = client.post(
-            "/api/v1/battles",
-            content=pieces(5_000),
-            headers={"content-type": "application/json"},
+            "/api/v1/battles", content=pieces(5_000), headers={"content-type": "application/json"}
         )
     assert answer.status_code == 201
 

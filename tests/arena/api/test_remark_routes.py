@@ -140,11 +140,7 @@ def test_where_reasons_come_first_no_byte_names_a_model_until_they_were_asked_fo
         assert receipt.json() == {"outcome": "model_a", "models": None, "gold": False}
         assert ada.vote(battle_id, "model_a", key).content == receipt.content
         shown = ada.look(battle_id)
-        assert (shown["state"], shown["vote"], shown["models"]) == (
-            "voted",
-            receipt.json(),
-            None,
-        )
+        assert (shown["state"], shown["vote"], shown["models"]) == ("voted", receipt.json(), None)
         onward = ada.post(f"/api/v1/battles/{battle_id}/continue", json={"prompt": "And?"})
         assert onward.status_code == 409
         there = ada.get(f"/battles/{battle_id}")

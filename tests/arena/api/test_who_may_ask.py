@@ -35,11 +35,7 @@ LETTERS = {
     "no page of a source": "n",
 }
 
-PROVIDER = {
-    "oidc_issuer": "http://127.0.0.1:9",
-    "oidc_client_id": "arena",
-    "secret_key": "k" * 32,
-}
+PROVIDER = {"oidc_issuer": "http://127.0.0.1:9", "oidc_client_id": "arena", "secret_key": "k" * 32}
 """Settings of a provider of OpenID Connect that is away: its routes decide all the same."""
 
 # A line for each of WHO, in it a letter for each of ORIGINS.

@@ -103,9 +103,7 @@ def test_a_hidden_model_is_in_no_file_and_an_unnamed_one_by_its_id_alone(tmp_pat
     assert b"Hush" not in written
 
 
-def test_a_hash_that_somebody_noted_is_in_the_chain_or_stands_for_the_folder(
-    bundle: Path,
-) -> None:
+def test_a_hash_that_somebody_noted_is_in_the_chain_or_stands_for_the_folder(bundle: Path) -> None:
     checked = check_bundle(bundle, bundle_page)
     assert check_bundle(bundle, bundle_page, checked.head[:9]).noted == 23
     assert check_bundle(bundle, bundle_page, (checked.hash or "")[:9]).problems == []
@@ -399,10 +397,7 @@ def test_what_was_changed_by_somebody_who_seals_it_again_is_named(bundle: Path, 
     assert not any("is not as it was published" in problem for problem in named)
 
 
-UNBOUND = {
-    *("price_per_1000", "median_s"),
-    *("statements", "calls", "code"),
-}
+UNBOUND = {*("price_per_1000", "median_s"), *("statements", "calls", "code")}
 """What only the folder itself says, by names that SECURITY.md lists."""
 
 

@@ -214,10 +214,6 @@ def test_the_hidden_are_nowhere_and_the_unnamed_have_no_family() -> None:
     made = board(many(), entrants, ["m8", "m9"])
     assert [one.model for one in made.waiting] == ["m8"]
     rows = {row.model: row for row in made.rows}
-    assert (rows["m1"].stage, rows["m1"].family, rows["m1"].variants) == (
-        Stage.PRE_RELEASE,
-        "",
-        1,
-    )
+    assert (rows["m1"].stage, rows["m1"].family, rows["m1"].variants) == (Stage.PRE_RELEASE, "", 1)
     assert rows["m0"].variants == 3, "an unnamed variant is a tested one"
     assert rows["m1"].declared is rows["m1"].best_of is None

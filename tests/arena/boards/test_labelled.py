@@ -350,9 +350,7 @@ def test_votes_that_identify_nothing_say_so() -> None:
     assert "m0" in facet.reason
 
 
-def test_rare_values_share_a_board_where_all_are_too_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rare_values_share_a_board_where_all_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labelled, "MOST_STRENGTHS", 9)
     votes = many(240)
     values = [("en", "en", "de", "fr", "ja", "sw")[i % 6] for i in range(240)]

@@ -53,8 +53,7 @@ def test_a_race_is_over_once_the_two_are_separated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("votes", "counted"),
-    [([], 0), ([Vote("m2", "m3", Choice.A)], 0), (cast(0.6, voters=9), 54)],
+    ("votes", "counted"), [([], 0), ([Vote("m2", "m3", Choice.A)], 0), (cast(0.6, voters=9), 54)]
 )
 def test_nothing_is_claimed_of_too_few_votes(votes: list[Vote], counted: int) -> None:
     standing = standing_of(logged(votes), BETWEEN)

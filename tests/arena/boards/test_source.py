@@ -13,16 +13,7 @@ from arena.play.upkeep import label_votes
 from arena.store.store import Store
 from rating import RateOptions, read_groups
 from rating.tables.columns import Reading
-from tests.arena.store.battles import (
-    A1,
-    B1,
-    MODELS,
-    NOW,
-    ballot,
-    complete,
-    new_battle,
-    ready,
-)
+from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle, ready
 from tests.rating.boards.rated import rated, refused
 
 

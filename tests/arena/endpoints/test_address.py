@@ -20,9 +20,7 @@ AZURE = "?api-version=2024-06-01"
 CHAT, LEGACY, EMBEDDINGS = OPERATIONS
 VECTOR = {"data": [{"index": 0, "embedding": [1.0]}]}
 ECHO = {
-    "choices": [
-        {"logprobs": {"token_logprobs": [None, -1.0, -0.5], "text_offset": [0, 1, 2]}},
-    ]
+    "choices": [{"logprobs": {"token_logprobs": [None, -1.0, -0.5], "text_offset": [0, 1, 2]}}]
 }
 
 

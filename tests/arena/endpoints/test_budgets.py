@@ -86,9 +86,7 @@ async def test_a_whole_answer_without_end_is_refused_in_words_and_closed(
     assert await server.saw_disconnect(model.id)
 
 
-async def test_a_body_that_drips_for_ever_is_a_timeout(
-    server: FaultyServer,
-) -> None:
+async def test_a_body_that_drips_for_ever_is_a_timeout(server: FaultyServer) -> None:
     endpoints = Endpoints({"TEST_KEY": KEY}, timeouts=Timeouts(first_token_s=0.5, whole_s=0.5))
     drip = serve(server, Behaviour(fault=Fault.ENDLESS, chunk_size=1, delay_s=0.05))
     assert (await failure_of_whole(endpoints, drip)).failure is FailureClass.TIMEOUT

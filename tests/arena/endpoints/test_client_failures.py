@@ -59,10 +59,7 @@ async def test_a_status_is_a_typed_failure_streamed_or_not(
     ],
 )
 async def test_a_rate_limit_says_how_long_to_wait(
-    server: FaultyServer,
-    endpoints: Endpoints,
-    headers: dict[str, str],
-    expected_s: float | None,
+    server: FaultyServer, endpoints: Endpoints, headers: dict[str, str], expected_s: float | None
 ) -> None:
     error = await failure(endpoints, serve(server, Behaviour(status=429, headers=headers)))
     assert error.retry_after_s == expected_s
@@ -86,6 +83,7 @@ async def test_a_rate_limit_says_how_long_to_wait(
         (Behaviour(silent=True), FailureClass.TIMEOUT),
         (Behaviour(text=""), FailureClass.EMPTY),
         (Behaviour(text=" \n"), FailureClass.EMPTY),
+        (Behaviour(text="\x01\u200b\u202e"), FailureClass.EMPTY),
         (Behaviour(text="", reasoning="Hm.", finish_reason="length"), FailureClass.EMPTY),
         (Behaviour(finish_reason="content_filter"), FailureClass.CONTENT_FILTER),
     ],
@@ -113,10 +111,7 @@ async def test_a_stream_that_goes_wrong_is_a_typed_failure(
     ],
 )
 async def test_an_error_inside_the_stream_is_read_like_a_status(
-    server: FaultyServer,
-    endpoints: Endpoints,
-    error: dict[str, object],
-    expected: FailureClass,
+    server: FaultyServer, endpoints: Endpoints, error: dict[str, object], expected: FailureClass
 ) -> None:
     model = serve(server, Behaviour(fault=Fault.ERROR, fault_after=9, error=error))
     assert (await failure(endpoints, model)).failure is expected

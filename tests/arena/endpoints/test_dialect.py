@@ -150,10 +150,7 @@ async def test_an_endpoint_that_refuses_one_after_another_is_asked_once_for_each
         return Behaviour(text="All is well.")
 
     model = model_of(
-        server,
-        behaviour,
-        decoding={"max_tokens": 5, "temperature": 0.0},
-        system_prompt=SYSTEM,
+        server, behaviour, decoding={"max_tokens": 5, "temperature": 0.0}, system_prompt=SYSTEM
     )
     async with learning() as (endpoints, learnt):
         assert visible(await ask(endpoints, model)) == "All is well."

@@ -160,10 +160,7 @@ async def test_parameters_are_sent_and_log_probabilities_come_back(
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (
-            {"model": "owl-2026-05-13", "system_fingerprint": "fp_1"},
-            ("owl-2026-05-13", "fp_1"),
-        ),
+        ({"model": "owl-2026-05-13", "system_fingerprint": "fp_1"}, ("owl-2026-05-13", "fp_1")),
         ({"model": 7, "system_fingerprint": None}, ("", "")),
         ({"model": "owl\n\x1b[31m"}, ("owl \ufffd[31m", "")),
     ],

@@ -81,10 +81,7 @@ async def play_until_asked(battles: Battles, server: FaultyServer, name: str) ->
 
 
 async def test_a_model_without_credit_is_asked_once_and_not_drawn_for_ten_minutes(
-    server: FaultyServer,
-    battles: Battles,
-    clock: Clock,
-    caplog: pytest.LogCaptureFixture,
+    server: FaultyServer, battles: Battles, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.behaviours["spent"] = saying(SPENT["openai"])
     with caplog.at_level(logging.ERROR):

@@ -23,12 +23,7 @@ from sqlmodel import col, select
 from arena.domain.battle import BattleState, Snapshot
 from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice, Chunk, FailureClass, Finished, Receipt, TextDelta, Voter
-from arena.errors import (
-    AlreadyVotedError,
-    EndpointError,
-    NotReadyError,
-    UnknownBattleError,
-)
+from arena.errors import AlreadyVotedError, EndpointError, NotReadyError, UnknownBattleError
 from arena.play.battles import Battles
 from arena.play.matchmaking import INTERRUPTED, Rules
 from arena.store.store import Store

@@ -168,9 +168,7 @@ def test_sampling_weights_find_planted_strengths_again(tmp_path: Path, sampler: 
         assert error < 0.15
 
 
-def test_a_battle_whose_model_was_replaced_is_left_out_of_sampling_weights(
-    tmp_path: Path,
-) -> None:
+def test_a_battle_whose_model_was_replaced_is_left_out_of_sampling_weights(tmp_path: Path) -> None:
     votes = sampled(Sampler.UNIFORM, 400)
     votes[0] = replace(votes[0], repicks=1, pair_probability=1e-9)
     path = tmp_path / "votes.csv"

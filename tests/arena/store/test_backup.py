@@ -199,10 +199,7 @@ def change(file: Path, statement: str) -> None:
             "the vote on battle 'b2', is not as it was",
         ),
         ("DELETE FROM vote WHERE id = 30", "ends at link 29 and should end at 30"),
-        (
-            "DELETE FROM vote WHERE id = 5",
-            "Link 5 of the chain is missing",
-        ),
+        ("DELETE FROM vote WHERE id = 5", "Link 5 of the chain is missing"),
         ("DELETE FROM voter", "foreign_key_check says"),
         ("UPDATE alembic_version SET version_num = '9999'", "'9999'.*newer arena"),
         (

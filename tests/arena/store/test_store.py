@@ -100,9 +100,7 @@ def test_a_new_voter_may_open_several_battles_at_once(store: Store) -> None:
         assert len(session.exec(select(BattleRow)).all()) == 8
 
 
-def test_a_checkpoint_that_comes_after_a_repick_leaves_the_new_answer_alone(
-    store: Store,
-) -> None:
+def test_a_checkpoint_that_comes_after_a_repick_leaves_the_new_answer_alone(store: Store) -> None:
     store.open_battle(new_battle("b1"))
     failed = replace(complete("Wrong"), status=AnswerStatus.FAILED, error_class="dropped")
     assert store.replace_answer("b1", A1, failed, new_battle("").b, NOW)

@@ -160,12 +160,7 @@ CASES = {
         ("Any questions? Ask.", "Questions?"),
         "So it is. Any questions?\nBye.",
     ),
-    "startend:quotation": Case(
-        {},
-        ' "Yes." ',
-        ("Yes.", '"', '"Yes', "“Yes.”"),
-        'Sure:\n"Yes."',
-    ),
+    "startend:quotation": Case({}, ' "Yes." ', ("Yes.", '"', '"Yes', "“Yes.”"), 'Sure:\n"Yes."'),
     "change_case:capital_word_frequency": Case(
         {"capital_frequency": 2, "capital_relation": "less than"},
         "Only NASA's here: ABC-12",
@@ -185,10 +180,7 @@ CASES = {
         f"Sure.\n{ENGLISH}",
     ),
     "punctuation:no_comma": Case(
-        {},
-        "One; two。三，四",
-        ("One, two",),
-        "Sure, here:\nhello world",
+        {}, "One; two。三，四", ("One, two",), "Sure, here:\nhello world"
     ),
 }
 

@@ -229,9 +229,7 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def followed(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Followed:
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Followed:
     """A probe of few arenas, and its progress while it ran."""
     progress: list[tuple[int, int]] = []
     votes = votes_file(tmp_path_factory.mktemp("followed"))
@@ -271,9 +269,7 @@ def test_without_voters_tastes_are_unknown_rather_than_none(tmp_path: Path) -> N
     assert (about["voters"], about["taste_sd"]) == (None, None)
 
 
-def test_progress_ends_at_all_arenas_of_all_measures(
-    followed: Followed,
-) -> None:
+def test_progress_ends_at_all_arenas_of_all_measures(followed: Followed) -> None:
     assert followed[1] == [(i, 72) for i in range(1, 73)]
 
 

@@ -131,10 +131,7 @@ async def test_a_judge_who_repeats_what_it_reads_cannot_be_made_to_give_a_verdic
 
 @pytest.mark.parametrize(
     ("counts", "expected"),
-    [
-        ((36, 12, 2, 0), (0.2, 0.0569, 0.3404)),
-        ((53, 2, 1, 14), (0.0143, -0.0467, 0.0766)),
-    ],
+    [((36, 12, 2, 0), (0.2, 0.0569, 0.3404)), ((53, 2, 1, 14), (0.0143, -0.0467, 0.0766))],
 )
 def test_with_a_probe_a_prompt_the_interval_is_newcombes(
     counts: tuple[int, ...], expected: tuple[float, ...]

@@ -61,9 +61,7 @@ def test_case_and_spacing_keep_the_order_too(text: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "each",
-    [one for one in PERTURBATIONS if one is not PLAIN_TEXT],
-    ids=lambda each: each.name,
+    "each", [one for one in PERTURBATIONS if one is not PLAIN_TEXT], ids=lambda each: each.name
 )
 def test_every_perturbation_changes_ordinary_texts(each: Perturbation) -> None:
     for text in texts(20):

@@ -112,9 +112,7 @@ def test_an_oracle_is_near_one_on_all_of_them(plans: list[Plan]) -> None:
         assert one.estimate.value == pytest.approx(1, abs=0.02), one.name
 
 
-def test_jaccard_is_above_tf_idf_cosine_on_information_sensitivity(
-    cards: dict[str, Card],
-) -> None:
+def test_jaccard_is_above_tf_idf_cosine_on_information_sensitivity(cards: dict[str, Card]) -> None:
     # SAGE (arXiv 2509.21310) found Jaccard, .905, above the best embedding, .794.
     jaccard, cosine = (
         ends(cards[one.name].axis(AxisName.SENSITIVITY)) for one in (JACCARD, TF_IDF)

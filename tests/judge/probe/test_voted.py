@@ -94,12 +94,7 @@ def test_votes_may_name_prompts_and_models(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_or_skipped_is_no_vote(tmp_path: Path) -> None:
-    votes = (
-        "battle_id,winner,left_out",
-        "b1,model_a,",
-        "b1,model_a,voter was banned",
-        "b1,skip,",
-    )
+    votes = ("battle_id,winner,left_out", "b1,model_a,", "b1,model_a,voter was banned", "b1,skip,")
     assert votes_of(tmp_path, votes) == {"Because.": (1, 0)}
 
 

@@ -98,11 +98,7 @@ def test_a_line_without_numbers_has_no_picture() -> None:
     plain = board()
     plain["audits"][0]["desiderata"][0] = unknown("reruns", "There is one run.").to_dict()
     row = page_of(plain).cards[0].rows[0]
-    assert (row.mark, row.text, row.notes[0]) == (
-        None,
-        "inconclusive",
-        "There is one run.",
-    )
+    assert (row.mark, row.text, row.notes[0]) == (None, "inconclusive", "There is one run.")
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.report.plots import (
-    LABELS,
-    Box,
-    Mark,
-    heat_map,
-    place_labels,
-    scatter,
-    slopes,
-    width_of,
-)
+from judge.report.plots import LABELS, Box, Mark, heat_map, place_labels, scatter, slopes, width_of
 from rating.charts.drawing import Scale
 
 FRAME = (64.0, 10.0, 592.0, 610.0)
@@ -99,12 +90,7 @@ def test_a_heat_map_has_a_path_a_tone_and_names_its_groups() -> None:
         (path.get("class"), path.get("opacity")): (path.get("d") or "").count("M")
         for path in shape.iter("path")
     }
-    assert paths == {
-        ("under", "1"): 2,
-        ("over", "0.2"): 1,
-        ("over", "0.4"): 2,
-        ("over", "1"): 1,
-    }
+    assert paths == {("under", "1"): 2, ("over", "0.2"): 1, ("over", "0.4"): 2, ("over", "1"): 1}
     assert sum(line.get("class") == "cut" for line in shape.iter("line")) == 2
 
 

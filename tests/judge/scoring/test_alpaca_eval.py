@@ -99,8 +99,7 @@ def test_swapping_the_sides_turns_the_win_rate_round(values: list[float]) -> Non
 @settings(max_examples=30)
 @given(preferences, st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_their_copies_matter(
-    values: list[float],
-    random: Random,
+    values: list[float], random: Random
 ) -> None:
     scores = alpaca_eval_scores(np.array(values))
     shuffled = list(values)

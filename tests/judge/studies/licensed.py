@@ -131,12 +131,7 @@ def revoked_at(
 
 
 def write(
-    folder: Path,
-    name: str,
-    drawn: Drawn,
-    *,
-    first: int = 0,
-    by: Mapping[str, str] = BY,
+    folder: Path, name: str, drawn: Drawn, *, first: int = 0, by: Mapping[str, str] = BY
 ) -> None:
     """Write votes to ``NAMEvotes.csv`` and verdicts, by a judge, to ``NAMEverdicts.csv``."""
     names = [",".join(MODELS[model] for model in pair) for pair in drawn.pairs.tolist()]

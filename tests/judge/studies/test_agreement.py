@@ -356,13 +356,7 @@ def test_people_count_only_where_the_judge_said_something() -> None:
 
 def test_without_two_votes_an_item_there_is_no_difference_from_people() -> None:
     items, people, judge, _ = drawn()
-    lead = over_people(
-        items,
-        judge,
-        people.only(np.arange(200)),
-        ties=True,
-        draws=_draws(),
-    )
+    lead = over_people(items, judge, people.only(np.arange(200)), ties=True, draws=_draws())
     assert (lead.value, lead.lower, lead.upper) == (None, None, None)
 
 

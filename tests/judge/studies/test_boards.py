@@ -296,11 +296,7 @@ def test_the_influences_are_those_behind_the_clustered_covariance() -> None:
     board = preferences(items, people)
     a, b = items.pairs[people.item].T
     data = Comparisons.from_codes(
-        items.models,
-        a,
-        b,
-        np.array([1, 2, 0])[people.label + 1],
-        prompt=items.prompt[people.item],
+        items.models, a, b, np.array([1, 2, 0])[people.label + 1], prompt=items.prompt[people.item]
     )
     wanted = cr1(fit_bradley_terry(data), data, "prompt")
     n = int((board.influence != 0).any(axis=1).sum())

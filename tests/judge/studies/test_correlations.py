@@ -179,10 +179,7 @@ def _covered(error: float, runs: int) -> dict[str, float]:
         true = np.linspace(-0.5, 0.5, 12)
         scores = true + rng.normal(0, 0.15, 12)
         correlated = score_correlations(
-            true + rng.normal(0, error, 12),
-            np.eye(12) * error**2,
-            scores,
-            draws=Draws(rng, 100),
+            true + rng.normal(0, error, 12), np.eye(12) * error**2, scores, draws=Draws(rng, 100)
         )
         truth = correlations(scores, true)
         for kind in KINDS:

@@ -78,9 +78,16 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     assert verdict.verdict == "yes"
     assert verdict.headline.startswith("Yes. The judge agrees with a person at most 5")
     for part in (
-        *("follows the majority of the other people", "replace 90%", "With 422 items"),
-        *("2 of 2 models; none above 0.1 wins", "can miss a judge that favours the best"),
-        *("80% (78–82)", "88% (86–90)", "100% of the 5 people", "margin of 10% of items"),
+        *(
+            "follows the majority of the other people",
+            "replace 90%",
+            "422 items per person suffice",
+        ),
+        *(
+            "2 of 2 models; no favouritism above 0.1 wins",
+            "can miss a judge that favours the best",
+        ),
+        *("80% (78–82)", "88% (86–90)", "100% of the 5 people", "margin is 10 percentage points"),
         *("at random to 20%", "the longer answer to 40%", "on 86% of items"),
         *("12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90"),
     ):
@@ -107,7 +114,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "to pass another person takes 422 items per person;",
+            "422 items per person suffice for 90% power to pass another person",
         ),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (

@@ -404,9 +404,7 @@ def test_labels_are_read_from_another_column_and_in_other_words(tmp_path: Path) 
     rows = [("a", "x", "y", "one", "two", "owl"), ("b", "x", "y", "two", "two", "owl")]
     files = written(tmp_path / "v.csv", rows, HEAD.replace("label", "gold"))
     files = Files(
-        files.paths,
-        (("label", "gold"),),
-        labels=(("one", "model_a"), ("two", "model_b")),
+        files.paths, (("label", "gold"),), labels=(("one", "model_a"), ("two", "model_b"))
     )
     assert study_panel([files], None, QUICK).card.majority.value == 0.5
 

@@ -85,11 +85,11 @@ def test_judges_without_an_unread_order_are_as_consistent_as_published(
 
 def test_without_both_orders_nothing_is_known() -> None:
     shares = swaps_(items_of(2), labels_of([(0, 1), (1, 1), (1, 1)], first=[1, 1, 0]))
-    assert (
-        shares["consistent"].value,
-        shares["to_first"].value,
-        shares["consistent"].n,
-    ) == (None, None, 0)
+    assert (shares["consistent"].value, shares["to_first"].value, shares["consistent"].n) == (
+        None,
+        None,
+        0,
+    )
 
 
 @settings(max_examples=30)

@@ -162,9 +162,7 @@ def test_prompts_that_look_alike_are_not_matched_and_it_is_said(
     assert "1 of them differ from one of the other file only in white space" in words[0]
 
 
-def test_of_prompts_that_come_twice_the_first_answer_counts_and_it_is_said(
-    tmp_path: Path,
-) -> None:
+def test_of_prompts_that_come_twice_the_first_answer_counts_and_it_is_said(tmp_path: Path) -> None:
     a = outputs(tmp_path / "basalt.jsonl", ("1?", "1."), ("2?", "2."), ("2?", "two"), ("1?", "1."))
     b = outputs(tmp_path / "flint.jsonl", ("1?", "One."), ("2?", "Two."))
     cases, words = said_of([a, b])

@@ -48,10 +48,7 @@ def test_conversations_are_read_as_they_are(path: Path) -> None:
     assert [text[:12] for text in several.earlier_a] == ["Answer 1.0a,", "Answer 1.1a,"]
     assert several.response_a.startswith("Answer 1.2a,")
     assert image.images == (PIXEL,)
-    assert by_id["battle-0"].models == (
-        ROWS[0]["model_a"],
-        ROWS[0]["model_b"],
-    )
+    assert by_id["battle-0"].models == (ROWS[0]["model_a"], ROWS[0]["model_b"])
 
 
 def test_labels_are_those_of_the_rows_that_are_read(path: Path) -> None:

@@ -64,10 +64,7 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
     [
         ({"ties": "davidson"}, {"ties": "davidson"}),
         ({"ties": "rao-kupper"}, {"ties": "rao-kupper"}),
-        (
-            {"ties": "grounded", "both_bad": "outcome"},
-            {"ties": "grounded", "both_bad": "outcome"},
-        ),
+        ({"ties": "grounded", "both_bad": "outcome"}, {"ties": "grounded", "both_bad": "outcome"}),
         ({"both_bad": "drop"}, {"both_bad": "drop"}),
         ({"interval": "hessian"}, {"interval": "hessian", "cluster": "none"}),
         ({"interval": "bootstrap", "rounds": 100}, {"rounds": 100, "cluster": "voter"}),
@@ -150,7 +147,7 @@ def test_few_voters_claim_no_rank_and_few_points_are_profiled(write: Write) -> N
     few = rated(write(crowd(n_voters=12)))
     assert set(column(few, "rank_low").values()) == {None}
     assert set(column(few, "rank_high").values()) == {None}
-    assert any("12 voters" in text and "few for 3 models" in text for text in few["warnings"])
+    assert any(text.startswith("Few data for 3 models: 12 voters") for text in few["warnings"])
     rare = rated(write("model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,9,1,0\n"))
     assert any("profile likelihood" in text for text in rare["warnings"])
     gap = [2 * (row["lower"] - 1000) / POINTS_PER_NAT for row in rare["ratings"]]

@@ -236,9 +236,7 @@ def test_ratings_by_the_weights_come_nearer_to_the_planted_strengths(
     assert error("voter_weight") < 0.5 * error(None)
 
 
-def test_votes_that_do_not_count_are_left_out_and_kept_in_the_file(
-    tmp_path: Path,
-) -> None:
+def test_votes_that_do_not_count_are_left_out_and_kept_in_the_file(tmp_path: Path) -> None:
     rows = [row | {"left_out": ""} for row in crowd()]
     rows += [row | {"voter": "bot", "left_out": "simulated voter"} for row in rows[:3]]
     rows += [rows[0] | {"model_b": rows[0]["model_a"], "voter": "v1"}]
@@ -330,9 +328,7 @@ def ringed() -> tuple[Row, ...]:
     )
 
 
-def test_a_ring_is_reported_and_its_members_weigh_less_on_its_model_only(
-    tmp_path: Path,
-) -> None:
+def test_a_ring_is_reported_and_its_members_weigh_less_on_its_model_only(tmp_path: Path) -> None:
     source = write(ringed(), tmp_path / "votes.csv")
     report = check_source(source)
     (ring,) = report.to_dict()["rings"]

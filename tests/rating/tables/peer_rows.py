@@ -429,10 +429,7 @@ REFUSED: Mapping[str, tuple[str, Row]] = {
     "score_results.json": ("WildBench scores", SCORE),
     "single.jsonl": ("MT-bench scores of single answers", SINGLE),
     "llmbar.json": ("LLMBar", {"input": "i", "output_1": "o", "output_2": "p", "label": 1}),
-    "preferences.jsonl": (
-        "TRL preferences",
-        {"prompt": "2 + 2?", "chosen": "4", "rejected": "5"},
-    ),
+    "preferences.jsonl": ("TRL preferences", {"prompt": "2 + 2?", "chosen": "4", "rejected": "5"}),
     "sick.tsv": (
         "SICK",
         {"pair_ID": 1, "sentence_A": "a", "sentence_B": "b", "relatedness_score": 4.5},

@@ -65,9 +65,7 @@ SCHEMA_OF_LOGS = {
             "items": texts(
                 "evaluation_name",
                 source_data=texts(
-                    "dataset_name",
-                    source_type={"const": "other"},
-                    additional_details=STRINGS,
+                    "dataset_name", source_type={"const": "other"}, additional_details=STRINGS
                 ),
                 metric_config={
                     "required": ["lower_is_better", "score_type", "min_score", "max_score"],

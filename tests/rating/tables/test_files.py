@@ -256,10 +256,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    for write in (
-        partial(formats.write_text, "x"),
-        partial(formats.write_parquet, [{"a": 1}]),
-    ):
+    for write in (partial(formats.write_text, "x"), partial(formats.write_parquet, [{"a": 1}])):
         with pytest.raises(DataError, match=r"Cannot write '.*/none/x\.csv': No such file or dir"):
             write(tmp_path / "none" / "x.csv")
 

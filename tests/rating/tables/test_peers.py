@@ -202,12 +202,7 @@ def test_no_format_hides_another() -> None:
             102,
             {"not anonymous": 43, "duplicate prompts (dedup_tag)": 5},
         ),
-        (
-            "fastchat_log-conv.json",
-            "FastChat's conversation log",
-            33,
-            {"not anonymous": 17},
-        ),
+        ("fastchat_log-conv.json", "FastChat's conversation log", 33, {"not anonymous": 17}),
         ("kaggle_55k.csv", "Kaggle 55k", 199, {}),
         ("llmfao_raw.csv", "LLMFAO", 399, {}),
         (

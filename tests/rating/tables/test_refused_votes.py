@@ -36,10 +36,7 @@ def test_counts_that_are_no_numbers_of_votes_are_refused(count: float | None) ->
         ({"winner": None}, "The winner is missing or blank in 1 votes"),
         ({"model_a": None}, "The model_a is missing or blank in 1 votes"),
         ({"model_b": " "}, "The model_b is missing or blank in 1 votes"),
-        (
-            {"model_a": "x "},
-            r"characters that look alike: 'x' \(7 votes\) and 'x ' \(1 votes\)",
-        ),
+        ({"model_a": "x "}, r"characters that look alike: 'x' \(7 votes\) and 'x ' \(1 votes\)"),
         ({"model_a": "x\u200b"}, r"'x' \(7 votes\) and 'x\\u200b' \(1 votes\)"),
         ({"model_b": "Z"}, r"'Z' \(1 votes\) and 'z' \(1 votes\)"),
         ({"voter": None}, "The voter is missing or blank in 1 votes"),

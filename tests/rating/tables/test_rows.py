@@ -47,11 +47,7 @@ def test_they_count_to_what_a_rating_reads() -> None:
     sides = [draw.choice(["x", "y", "z"], 2, replace=False).tolist() for _ in range(200)]
     winner = draw.choice(["model_a", "model_b", "tie"], 200).tolist()
     table = pl.DataFrame(
-        {
-            "model_a": [a for a, _ in sides],
-            "model_b": [b for _, b in sides],
-            "winner": winner,
-        }
+        {"model_a": [a for a, _ in sides], "model_b": [b for _, b in sides], "winner": winner}
     )
     counted = read_votes(table, Reading()).data
     rows = read_rows(duckdb.from_arrow(table.to_arrow()), Reading())

@@ -14,11 +14,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-POSTGRESQL = {
-    " id INTEGER": " id SERIAL",
-    "DATETIME": "TIMESTAMP WITH TIME ZONE",
-    "BLOB": "BYTEA",
-}
+POSTGRESQL = {" id INTEGER": " id SERIAL", "DATETIME": "TIMESTAMP WITH TIME ZONE", "BLOB": "BYTEA"}
 """How the SQL for SQLite is written for PostgreSQL."""
 
 

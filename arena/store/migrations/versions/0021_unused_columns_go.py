@@ -7,10 +7,7 @@ down_revision = "0020"
 branch_labels = None
 depends_on = None
 
-COLUMNS = {
-    "vote": ("tags_a", "tags_b", "comment_a", "comment_b"),
-    "voter": ("consent_version",),
-}
+COLUMNS = {"vote": ("tags_a", "tags_b", "comment_a", "comment_b"), "voter": ("consent_version",)}
 
 
 def upgrade() -> None:
