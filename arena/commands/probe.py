@@ -584,8 +584,8 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
         now = datetime.now(UTC)
         votes, fresh = integrity.decide(store, "exclude", [target], reason, TERMINAL, now)
     already = f"; {votes - fresh:,} were excluded before" if votes > fresh else ""
-    votes = "vote is" if fresh == 1 else "votes are"
-    say(f"{target}: {fresh:,} {votes} excluded from {DEFAULT.name}{already}.")
+    are = "vote is" if fresh == 1 else "votes are"
+    say(f"{target}: {fresh:,} {are} excluded from {DEFAULT.name}{already}.")
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
@@ -612,8 +612,8 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     with arena_store(database) as store:
         now = datetime.now(UTC)
         _, fresh = integrity.decide(store, "readmit", [target], reason, TERMINAL, now)
-    votes = "vote counts" if fresh == 1 else "votes count"
-    say(f"{target}: {fresh:,} {votes} again in {DEFAULT.name}.")
+    count = "vote counts" if fresh == 1 else "votes count"
+    say(f"{target}: {fresh:,} {count} again in {DEFAULT.name}.")
 
 
 def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:

@@ -1,8 +1,8 @@
 """Matchmaking: which two models meet, on which sides; and the rules by which battles are played.
 
 `Matchmaker.draw` gives a pair with its exact probability, given the votes so far: it is logged
-with the battle. `Rules` are the settings of all battles. The messages at the end say why a battle
-ended without a vote, and nothing of why a model failed: a reason may name it.
+with the battle. `Rules` are the settings of all battles. The messages at the end state why a
+battle ended without a vote, and nothing of why a model failed: a reason may name it.
 """
 
 import asyncio

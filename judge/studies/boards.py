@@ -344,8 +344,8 @@ def _both_correlations(moved: Moved, level: float) -> dict[str, Estimate]:
             if one.value is not None and one.lower is not None and one.upper is not None:
                 low = np.ceil((top - one.lower) * top / step - NO_WIDTH) * step / top
                 high = np.floor((top - one.upper) * top / step + NO_WIDTH) * step / top
-                limits = np.clip([one.value, top - low, top - high], -top, top).tolist()
-                figures[name] = Estimate(*limits, one.n)
+                value, low, high = np.clip([one.value, top - low, top - high], -top, top).tolist()
+                figures[name] = Estimate(value, low, high, one.n)
     return figures
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.browser.person import person
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
@@ -224,22 +224,16 @@ def test_a_vote_without_a_network_is_kept_and_saved_once(chromium: Browser, aren
 def test_a_vote_that_a_proxy_answered_is_kept_and_saved(
     chromium: Browser, arena: Served, status: int
 ) -> None:
-    body, kind = (
-        ("{}", "application/json") if status in (401, 408) else ("<p>Sign in", "text/html")
-    )
+    body, proxied = "{}" if status in (401, 408) else "<p>Sign in", iter([True])
+
+    def by_proxy_once(route: Route) -> None:
+        route.fulfill(status=status, body=body) if next(proxied, False) else route.continue_()
+
     with person(chromium, arena) as ada:
         ada.arrive()
         ada.ask()
         ada.wait_for("ready")
-        answers = iter([True])
-        ada.context.route(
-            re.compile("/vote[?]"),
-            lambda route: (
-                route.fulfill(status=status, content_type=kind, body=body)
-                if next(answers, False)
-                else route.continue_()
-            ),
-        )
+        ada.context.route(re.compile("/vote[?]"), by_proxy_once)
         ada.vote("model_a")
         ada.wait_for("voted")
         assert votes(arena, ada.battle_id) == 1
