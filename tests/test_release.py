@@ -119,7 +119,7 @@ def test_the_wheel_holds_every_file_of_the_three_houses_and_nothing_else(built: 
     own = {name for name in names if name.startswith(f"{OWN}/")}
     assert names - own == here
     assert {f"{house}/py.typed" for house in HOUSES} <= here
-    assert {"arena/locale/de.po", "arena/ui/static/battle.js", "arena/ui/gradio.json"} <= here
+    assert {"arena/locale/de.po", "arena/ui/static/page.js", "arena/ui/gradio.json"} <= here
     assert [name for name in here if re.search(r"/tests?/|\.(db|parquet|zip|gguf)$", name)] == []
     assert built.wheel.stat().st_size < 2_500_000, "data came in"
     assert f"{OWN}/licenses/LICENSE" in own

@@ -78,7 +78,7 @@ class Event(NamedTuple):
     """What happened to a battle, as its readers get it.
 
     ``delta``: more text on one side; ``rest``: both are complete, and the rest of both may be
-    shown at once; ``blocks``: rendered ones, see `HtmlReader`;
+    shown at once; ``battle`` and ``blocks``: rendered ones, see `HtmlReader`;
     ``done``: one side has shown its whole answer; ``ready``: both have, and the battle takes a
     vote; ``failed``: one gave none, and it takes none; ``state``: either of these, for pages.
 
@@ -88,7 +88,7 @@ class Event(NamedTuple):
         What a reader of this event has.
     """
 
-    name: Literal["delta", "blocks", "rest", "done", "failed", "ready", "state"]
+    name: Literal["battle", "delta", "blocks", "rest", "done", "failed", "ready", "state"]
     data: Mapping[str, object]
     position: Position
 
@@ -205,11 +205,12 @@ class Renderings:
 class HtmlReader:
     """What a connection has of a battle, and how its page shows the end of one.
 
-    ``blocks {"side", "blocks": [[index, html], ...], "tail"}`` are blocks that are new or have
-    changed, by their place in the answer, and the text that follows them; ``delta {"side",
-    "text"}`` is more of that text. Each connection begins with all there is, so a page that lost
-    some misses nothing. ``state`` ends them, in the place of ``ready`` and ``failed``:
-    ``{"html"}`` of a battle that takes a vote, else the battle as it is read.
+    ``battle {"html", "remarks"}`` is all that the page shows beside the latest answers, and what
+    the voter remarked. ``blocks {"side", "blocks": [[index, html], ...], "tail"}`` are blocks
+    that are new or have changed, by their place in the answer, and the text that follows them;
+    ``delta {"side", "text"}`` is more of that text. Each connection begins with all there is, as
+    does each attempt, so a page that lost some misses nothing. ``state {"html"}`` ends them, in
+    the place of ``ready`` and ``failed``.
     """
 
     def __init__(self, rendering: _Rendering, show: _Show) -> None:
@@ -224,6 +225,7 @@ class HtmlReader:
         turn = snapshot.turns[-1]
         await self._rendering.take(turn)
         plain = list(events_since(snapshot, position))
+        begins = self._answers != self._rendering.answers
         begun = (position.turn, position.attempt) == (turn.turn, turn.attempt)
         reached = Position(
             *(turn.turn, turn.attempt, len(turn.a.text), len(turn.b.text)),
@@ -231,13 +233,13 @@ class HtmlReader:
         )
         news = [event for side in Side for event in self._news(side, reached)]
         news += [event for event in plain if event.name in ("rest", "done")]
-        if plain and plain[-1].name in ("ready", "failed"):
-            if snapshot.state is BattleState.READY:
-                data: dict[str, object] = {"html": await self._show(snapshot)}
-            else:
-                body = await _for_page(snapshot, self._show)
-                data = body.model_dump(mode="json", exclude_unset=True)
-            news.append(Event("state", data, plain[-1].position))
+        last = [event for event in plain if event.name in ("ready", "failed")][-1:]
+        html = {"html": await self._show(snapshot)} if begins or last else {}
+        news += [Event("state", html, event.position) for event in last]
+        if begins:
+            body = BattleBody.model_validate(snapshot)
+            data = html | body.model_dump(mode="json", include={"remarks"})
+            news.insert(0, Event("battle", data, reached))
         return news
 
     def _news(self, side: Side, reached: Position) -> Iterator[Event]:
@@ -425,10 +427,10 @@ STILL_HERE = ": still here\n\n"
 EVENTS = """Server-sent events: `delta {"side", "text"}`, `rest {}` (both are complete, and what is
 left may be shown at once), `done {"side"}`, `failed {"side", "message"}`, `ready {}`. Resumes
 after `Last-Event-ID`; ends after `ready` or `failed`; asked again from there, answers 204. With
-`html=1` finished blocks come rendered: `blocks {"side", "blocks": [[index, html], ...], "tail"}`,
-each in the place of the one that stood there, with the text that follows them; `delta` is then
-more of that text, and `state` ends them: `{"html"}` of a battle that takes a vote, else the battle
-as it is read."""
+`html=1` the first is `battle {"html", "remarks"}`, what the page shows beside the latest answers,
+and finished blocks come rendered: `blocks {"side", "blocks": [[index, html], ...], "tail"}`, each
+in the place of the one that stood there, with the text that follows them; `delta` is then more of
+that text, and `state {"html"}` ends them."""
 
 
 class _EventStream(StreamingResponse):

@@ -58,7 +58,7 @@ RETRIED = {
 }
 """Failures that may pass by themselves: asked again, as long as nothing has been written."""
 
-STILL_S = 15.0
+STILL_S = 4.0
 """Longest silence towards a reader: a proxy may close a connection after a longer one."""
 
 LONGEST_PAUSE_S = 5.0

@@ -1,6 +1,6 @@
 """The battle page: a few components of Gradio around an element of the arena, as one document.
 
-Nothing of a battle goes through Gradio: the element ``arena-battle`` (static/battle.js) talks to
+Nothing of a battle goes through Gradio: the element ``arena-battle`` (static/page.js) talks to
 the HTTP API, and what Gradio brings is made once, in a process of its own. `battle_view` renders
 what is shown beside the answers, from a `Snapshot`, in which a model has a name only once a
 committed vote has revealed it.
@@ -41,7 +41,7 @@ from arena.domain.battle import (
     Snapshot,
     WhenAsked,
 )
-from arena.domain.vote import CUTS, DEFAULT, Choice, Voter
+from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.endpoints.local import SCHEME, local_model
 from arena.guard.access import FRONT_PAGE, VISITORS
 from arena.pages.rendering import environment, visit_to
@@ -65,8 +65,8 @@ FOR_A_YEAR = "public, max-age=31536000, immutable"
 VERSION = sha256(b"".join(file.read_bytes() for file in sorted(STATIC.iterdir()))).hexdigest()[:8]
 LOOK = f"/look/{VERSION}"
 """Where the page's own files are; it changes with them, so no browser keeps an old one."""
-MODULES = ("battle", "answer", "page", "remarks", "stream", "vote")
-"""Scripts of the page, with the one that imports the others first."""
+MODULES = ("page", "answer", "stream", "vote", "remarks")
+"""Scripts of the page; each imports only those before it."""
 
 
 REMARKS: tuple[tuple[str, Sentence, Mapping[str, Sentence]], ...] = (
@@ -133,11 +133,8 @@ SCRIPT_WORDS = {
     "stopFirst": Sentence("Both are still writing. Press Esc to stop them, then vote."),
     "notShown": Sentence("The arena cannot show this battle now."),
     "notTaken": Sentence("The arena did not take this."),
-    "voteOrNew": Sentence("Vote, or start a new battle…"),
-    "askOrVote": Sentence("Ask these two more, or vote…"),
     "remarked": Sentence("Remarks saved."),
     "remarksUnsaved": Sentence("Your vote is saved, but your feedback is not: send it again."),
-    "answering": Sentence("Both models are answering."),
     "characters": Sentence("%(n)s of %(longest)s characters"),
 }
 """What the scripts write, by the names that they know; they put in the values."""
@@ -169,9 +166,9 @@ async def battle_view(
             votes=votes,
             followed=followed,
             rated={row.model: row for row in parts.boards[DEFAULT.name].read().rows},
-            cuts=CUTS,
             kinds=KINDS,
-            Choice=Choice,
+            recorded=parts.battles.prompts is not None,
+            when=parts.settings.reasons,
         )
     )
 

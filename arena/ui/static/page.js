@@ -1,150 +1,256 @@
-// What the page shows: the state of its battle, what the server has rendered of it, and the controls
-// that follow from it.
+// The page: its state, its words, its prompt, its controls, and its address.
 //
-// The stylesheet decides what is shown and hidden, from the data attributes of <html> that paint()
-// sets. The prompt and the buttons around <arena-battle> are Gradio's: they are looked up when they
-// are needed, for Gradio may put them into the page later than the element.
+// The state is the data attributes of <html>. The server gives them with what it has rendered of a
+// battle, the stylesheet shows and hides by them, and paint() sets what else follows from them.
+// What is pressed is announced by its name, and the module that owns the matter listens.
+//
+// The prompt and the buttons around <arena-battle> are Gradio's, which may put them into the page
+// later than the element: they are looked up when they are needed.
 
 export const SIDES = ["a", "b"];
-export const OUTCOMES = ["model_a", "tie", "both_bad", "model_b"]; // in the order of the keys 1 to 4
-const RUNNING = ["created", "streaming"];
+export const OUTCOMES = ["model_a", "tie", "both_bad", "model_b"]; // by the keys 1 to 4
+const DRAFT = "arena.draft"; // in sessionStorage: a prompt that was not sent yet
 const QUIET_MS = 600; // in which a second tap, or a second key, belongs to the first
+const IN_WHY = "#why[open]";
+const FIELDS = "textarea, select, input:not([type=checkbox], [type=radio]), [contenteditable]";
+const EMPTY = {
+  battle: "", round: "", later: "false", rest: "false", a: "none", b: "none", // of the answers
+  state: "empty", choice: "none", counted: "true", gold: "false", names: "open", // of the vote
+  asks: "none", remarks: "saved", // of the form of "Why?"
+  invitation: "", both: "", // what the empty prompt says of this battle, and of going on after it
+  known: "false", live: "", // whether the models are known; what is said of the battle
+  further: "false", // whether the next prompt goes on with the two revealed models
+  sending: "no", // what was asked for and has not begun yet: "new", "turns", "continue", ...
+};
 
 export const $ = (id) => document.getElementById(id);
 export const all = (selector) => Array.from(document.querySelectorAll(selector));
 export const box = () => document.querySelector("#prompt textarea");
-export const settings = () => document.querySelector("arena-battle").dataset; // by the server
-export const root = document.documentElement;
+export const data = document.documentElement.dataset;
 export const words = JSON.parse($("words").textContent); // of the catalogue
 export const parsed = (html) => document.createRange().createContextualFragment(html);
 
-export const page = {};
+export const running = () => ["waiting", "streaming"].includes(data.state);
+export const votable = () => data.state === "ready" && data.counted === "true";
+export const withheld = () => data.names === "withheld";
+export const canSend = () => !running() && data.state !== "saving";
 
-// "leaving": another battle takes the page; "taken": one was loaded, with its remarks; "settled": one
-// has ended, or had when it was loaded; "paint": what the page shows may have changed.
+// Beside the controls: "start"; "leaving": another battle takes the page; "placed": what the server
+// has rendered of one is on the page; "loaded": so is all of it, with the remarks that are saved.
 const events = new EventTarget();
-export const announce = (name, detail) => events.dispatchEvent(new CustomEvent(name, { detail }));
-export const when = (name, act) => events.addEventListener(name, (event) => act(event.detail));
+export const when = (name, act) => events.addEventListener(name, ({ detail }) => act(detail));
+
+export function announce(name, detail) {
+  events.dispatchEvent(new CustomEvent(name, { detail }));
+}
 
 let invitation = ""; // what the empty prompt says before any battle
 let face = ""; // which controls are shown
 let quiet = 0; // the timer that ends data-quiet
+let hand = ""; // what was used last: "key", "mouse", "touch" or "pen"
+let pressed = ""; // the key that was a shortcut or pressed a button last
 
-export function reset(values) {
-  Object.assign(page, {
-    battle: null, turn: 0, attempt: 0, prompt: "", rest: false, done: { a: false, b: false },
-    state: "empty", choice: "none", known: "false", gold: "false", both: "", live: "", // as the server has it
-    note: "", // a refusal, beside the vote bar until the state changes
-    sending: null, // what was asked for and has not begun yet: "new", "turn", "continue", ...
-    goingOn: false, // whether the next prompt goes to the two revealed models
-    ...values,
-  });
-}
+// --- what is shown ----------------------------------------------------------------------------
 
-export const running = (state = page.state) => RUNNING.includes(state);
-export const ready = () => page.state === "ready" && !page.sending;
-export const counted = () => page.known === "false" || page.choice !== "none";
-export const votable = () => ready() && counted();
-export const withheld = () => page.state === "voted" && page.known === "false";
-export const canSend = () => !page.sending && !running() && page.state !== "saving";
-export const recorded = () => settings().recorded === "true";
-export const rests = (control) => getComputedStyle(control).pointerEvents === "none";
-
-// Puts what the server has rendered into its places: the state of the battle, names, facts, the hint.
 export function place(html) {
   const view = parsed(html).firstElementChild;
-  Object.assign(page, view.dataset);
-  for (const part of view.children) {
-    for (const at of all(`[data-part=${part.dataset.for}]`)) Object.assign(at, { innerHTML: part.innerHTML.trim(), hidden: false });
+  if (view.dataset.state === "created") view.dataset.state = "waiting";
+  Object.assign(data, view.dataset, { sending: "no" });
+  fillParts(view.children);
+  say(data.live);
+  tell("");
+  announce("placed");
+}
+
+// Leaves the page without a battle, or with one that is not known yet.
+export function clear(values) {
+  announce("leaving");
+  Object.assign(data, EMPTY, values);
+  fillParts([]);
+  say("");
+  tell("");
+}
+
+// What has not changed stays in place, with what somebody has selected in it.
+function fillParts(given) {
+  const parts = new Map(Array.from(given, (part) => [part.dataset.for, part.innerHTML]));
+  for (const at of all("[data-part]")) {
+    const html = parts.get(at.dataset.part) ?? (at.closest("arena-battle") ? "" : at.placed);
+    if (html !== at.placed) Object.assign(at, { innerHTML: html, hidden: false, placed: html });
   }
-  if (!running()) page.note = "";
-  paint();
 }
 
-export function wipe() {
-  for (const part of all("arena-battle [data-part]")) part.replaceChildren();
+export function put(id, text) {
+  Object.assign($(id), { textContent: text, placed: text });
 }
-
-// --- words ------------------------------------------------------------------------------------
-
-const number = (value) => value.toLocaleString(root.lang);
-export const filled = (template, values) => template.replace(/%\((\w+)\)s/g, (_, name) => values[name]);
 
 export function say(text) {
   $("live").textContent = text;
 }
 
+// A refusal, beside the vote bar until something else is placed.
 export function tell(text) {
-  page.note = text;
-  paint();
+  $("note").textContent = text;
 }
 
-function invited() {
-  if (page.goingOn || !counted()) return page.both;
-  if (page.battle && ["created", "streaming", "ready", "saving", "opening"].includes(page.state)) return recorded() ? words.voteOrNew : words.askOrVote;
-  return invitation;
-}
-
-export function count() {
-  const longest = Number(settings().longest);
-  const length = box() ? [...box().value].length : 0;
-  $("count").textContent = length > 0.8 * longest ? filled(words.characters, { n: number(length), longest: number(longest) }) : "";
-  $("count").classList.toggle("over", length > longest);
-}
-
-// --- painting ---------------------------------------------------------------------------------
-
-export function paint() {
-  const { sending, state, choice, gold } = page;
-  const data = root.dataset;
-  Object.assign(data, { choice, gold, sending: sending || "no", later: page.turn > 1, rest: page.rest });
-  data.state = sending || state === "created" ? "waiting" : state;
-  data.counted = counted() && sending !== "continue";
-  data.names = withheld() ? "withheld" : "open";
-  for (const side of SIDES) data[side] = progress(side);
+function paint() {
   for (const outcome of OUTCOMES) {
-    const button = $(`vote-${outcome}`);
-    button?.setAttribute("aria-disabled", data.state !== "ready");
-    button?.setAttribute("aria-pressed", choice === outcome);
+    $(`vote-${outcome}`)?.setAttribute("aria-disabled", data.state !== "ready");
+    $(`vote-${outcome}`)?.setAttribute("aria-pressed", data.choice === outcome);
   }
-  document.querySelector("[data-do=go-on]").setAttribute("aria-pressed", page.goingOn);
   $("send")?.setAttribute("aria-disabled", !canSend());
-  if (box()) box().placeholder = invited();
-  $("asked").textContent = page.prompt;
-  $("note").textContent = page.note;
-  count();
-  announce("paint");
+  document.querySelector("[data-do=go-on]").setAttribute("aria-pressed", data.further);
+  for (const button of all("[data-do=wide]")) {
+    button.setAttribute("aria-pressed", data.wide === button.dataset.side);
+  }
+  const further = data.further === "true" && data.both;
+  if (box()) box().placeholder = further || data.invitation || invitation;
   hushIfChanged();
-}
-
-function progress(side) {
-  if (!page.battle && !page.sending) return "none";
-  if (page.done[side]) return "done";
-  return $(`answer-${side}`).firstChild ? "writing" : "waiting";
 }
 
 // A double tap is one tap: where the controls have changed, none reacts for a moment. What ends by
 // itself changes the actions alone, and leaves the vote buttons in their place.
 function hushIfChanged() {
   const before = face;
-  face = [page.sending || running() ? "running" : page.state, page.rest, withheld()].join();
+  face = [running() ? "running" : data.state, data.rest, data.names].join();
   if (before === face || !before || before.startsWith("opening")) return;
   const ran = before.startsWith("running") && /^(running|ready)/.test(face);
-  hush(ran && root.dataset.quiet !== "all" ? "actions" : "all");
+  hush(ran && data.quiet !== "all" ? "actions" : "all");
 }
 
 // The stylesheet takes the controls from the pointer.
 export function hush(what = "all") {
-  root.dataset.quiet = what;
+  data.quiet = what;
   clearTimeout(quiet);
-  quiet = setTimeout(() => { delete root.dataset.quiet; }, QUIET_MS);
+  quiet = setTimeout(() => delete data.quiet, QUIET_MS);
+}
+
+// --- keys -------------------------------------------------------------------------------------
+
+function onKey(event) {
+  hand = "key";
+  if (event.target === box()) return onPromptKey(event);
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const leaves = event.target === $("comment") && event.key === "Escape";
+  if (event.target.closest(FIELDS) && !leaves) return;
+  const presses = ["Enter", " "].includes(event.key);
+  const button = presses && event.target.closest("input, a, button, summary");
+  if (button) return onButtonKey(event, button);
+  if (document.querySelector("dialog[open]")) return;
+  const deed = deedOf(event);
+  if (deed) {
+    event.preventDefault();
+    pressed = event.code;
+    deed();
+  } else if (event.key.length === 1 && event.key !== " " && !event.repeat) {
+    fieldFor(event.target).focus({ preventScroll: true });
+  }
+}
+
+// A character that is typed beside the fields is text: the field that gets the focus takes it.
+function fieldFor(target) {
+  if (target.closest(IN_WHY) && $("comment").offsetParent) return $("comment");
+  return document.querySelector("#first textarea, #prompt textarea");
+}
+
+// A key that is held, or pressed twice, presses a button once.
+function onButtonKey(event, button) {
+  const rests = getComputedStyle(button).pointerEvents === "none";
+  if (event.repeat || rests) event.preventDefault();
+  else pressed = event.code;
+}
+
+// A character is a key on the vote buttons alone, where only keys put the focus.
+function deedOf({ target, key, repeat }) {
+  const group = target.closest("#votes, .reasons");
+  if (group && ["ArrowLeft", "ArrowRight"].includes(key)) return () => besides(target, key, group);
+  if (repeat) return null;
+  if (key === "Escape") {
+    if (running()) return () => announce("stop");
+    if (target.closest(IN_WHY)) return () => announce("close-why");
+    return votable() && !data.quiet && (() => $("votes").focus({ preventScroll: true }));
+  }
+  if (key === "Enter") return withheld() && askForNames;
+  const outcome = target.closest("#votes") && OUTCOMES[Number(key) - 1];
+  return outcome && (() => announce("vote", outcome));
+}
+
+function besides(target, key, group) {
+  const buttons = Array.from(group.querySelectorAll("input, button"));
+  buttons[buttons.indexOf(target) + (key === "ArrowRight" ? 1 : -1)]?.focus();
+}
+
+function askForNames() {
+  $("remarks").requestSubmit();
+}
+
+// The key that has just voted is not typed, nor does it send.
+function onPromptKey(event) {
+  if (event.isComposing) return;
+  const echo = event.code === pressed && (event.repeat || data.quiet);
+  if (event.key === "Enter") event.stopPropagation(); // Shift+Enter stays a new line
+  else if (!echo) return;
+  if (event.shiftKey && !echo) return;
+  event.preventDefault();
+  if (echo || event.repeat) return;
+  if (withheld() && !box().value.trim()) askForNames();
+  else announce("send");
+}
+
+// --- clicks and scrolling ---------------------------------------------------------------------
+
+function onPointer(event) {
+  hand = event.pointerType;
+  pressed = "";
+  if (data.quiet) hush(data.quiet); // tap, tap, tap
+}
+
+// Our buttons have their deeds in data-do, Gradio's in their ids.
+function onClick({ target }) {
+  const button = target.closest("button");
+  const [, kind, name] = /^(vote|do)-(.+)$/.exec(button?.id) || [];
+  if (kind === "vote") announce("vote", name);
+  else if (button) announce(name || button.dataset.do || button.id, button);
+}
+
+for (const name of ["help", "prompts"]) {
+  when(name, () => {
+    $(name).showModal();
+    hush();
+  });
+}
+
+when("wide", ({ dataset: { side } }) => {
+  data.wide = data.wide === side ? "no" : side;
+});
+
+// A battle's page for readers has no prompt.
+when("reload", () => location.assign(data.battle ? `/?b=${data.battle}` : "/"));
+
+when("tab", ({ dataset: { side } }) => {
+  const strip = $("panes");
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const left = $(`pane-${side}`).offsetLeft - strip.offsetLeft;
+  strip.scrollTo({ left, behavior: still ? "auto" : "smooth" });
+});
+
+function onSwipe({ target: strip }) {
+  const atB = strip.scrollLeft > strip.clientWidth / 2;
+  $("tab-a").setAttribute("aria-selected", !atB);
+  $("tab-b").setAttribute("aria-selected", atB);
+}
+
+function onSearch({ target }) {
+  const wanted = target.value.toLowerCase().split(/\s+/);
+  const items = all("#prompts li");
+  for (const item of items) {
+    const text = item.textContent.toLowerCase();
+    item.hidden = !wanted.every((word) => text.includes(word));
+  }
+  $("prompts-none").hidden = items.some((item) => !item.hidden);
 }
 
 // --- the prompt -------------------------------------------------------------------------------
-
-export function invite(text) {
-  invitation = text;
-}
 
 export function fill(text) {
   if (!box() || box().value === text) return;
@@ -152,10 +258,16 @@ export function fill(text) {
   box().dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-let hand = ""; // what was used last: "key", "mouse", "touch" or "pen"
+const number = (value) => value.toLocaleString(document.documentElement.lang);
 
-export function uses(what) {
-  hand = what;
+function onInput() {
+  pressed = "";
+  keep(sessionStorage, DRAFT, box().value);
+  const [length, longest] = [[...box().value].length, Number(data.longest)];
+  const figures = { n: length, longest };
+  const shown = words.characters.replace(/%\((\w+)\)s/g, (_, name) => number(figures[name]));
+  $("count").textContent = length > 0.8 * longest ? shown : "";
+  $("count").classList.toggle("over", length > longest);
 }
 
 export const byKey = () => hand === "key";
@@ -166,7 +278,7 @@ export function focusPrompt() {
   (types ? box() : $("panes")).focus({ preventScroll: true });
 }
 
-// --- storage and the address ------------------------------------------------------------------
+// --- storage, time and the address ------------------------------------------------------------
 
 export function recall(storage, key) {
   try {
@@ -184,13 +296,66 @@ export function keep(storage, key, value) {
   }
 }
 
+// Waits, but no longer than until the browser is online again.
+export function pause(ms) {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+    addEventListener("online", resolve, { once: true });
+  });
+}
+
 export function address(battle, voted = false) {
-  const readable = voted && settings().readable === "true";
-  const path = !battle ? "/" : readable ? `/battles/${battle}` : `/?b=${encodeURIComponent(battle)}`;
+  let path = battle ? `/?b=${encodeURIComponent(battle)}` : "/";
+  if (voted && data.readable === "true") path = `/battles/${battle}`;
   if (location.pathname + location.search === path) return;
   history[voted ? "replaceState" : "pushState"](null, "", path);
 }
 
 export function addressed() {
-  return new URLSearchParams(location.search).get("b") || /^\/battles\/(\w+)$/.exec(location.pathname)?.[1];
+  const { search, pathname } = location;
+  return new URLSearchParams(search).get("b") || /^\/battles\/(\w+)$/.exec(pathname)?.[1];
 }
+
+// --- the start --------------------------------------------------------------------------------
+
+function start() {
+  // Gradio's own look for Markdown would outweigh that of answers.
+  for (const around of all("#battle :has(arena-battle)")) around.className = "";
+  new MutationObserver(paint).observe(document.documentElement, { attributes: true });
+  $("panes").addEventListener("scroll", onSwipe, { passive: true });
+  $("panes").addEventListener("click", (event) => {
+    if (event.target.closest('a[href^="#"]')) event.preventDefault();
+  });
+  document.addEventListener("keydown", onKey, true);
+  document.addEventListener("pointerdown", onPointer, true);
+  document.addEventListener("mousedown", (event) => {
+    if (event.target.closest("#votes")) event.preventDefault();
+  });
+  document.addEventListener("click", onClick);
+  for (const dialog of all("dialog")) dialog.addEventListener("close", () => hush());
+  $("prompts-search")?.addEventListener("input", onSearch);
+  announce("start");
+  whenPrompt();
+}
+
+// Gradio puts the prompt into the page when it is ready.
+function whenPrompt() {
+  if (!box() || OUTCOMES.some((outcome) => !$(`vote-${outcome}`))) {
+    return requestAnimationFrame(whenPrompt);
+  }
+  const early = document.querySelector("#first textarea");
+  invitation = early.placeholder;
+  box().setAttribute("aria-label", words.prompt);
+  Object.assign($("votes"), { tabIndex: -1, role: "group", ariaLabel: words.choice });
+  box().addEventListener("input", onInput);
+  fill(early.value || recall(sessionStorage, DRAFT) || "");
+  if (document.activeElement === early || matchMedia("(pointer: fine)").matches) box().focus();
+  $("first").remove();
+  paint();
+}
+
+customElements.define("arena-battle", class extends HTMLElement {
+  connectedCallback() {
+    queueMicrotask(start); // its parts come with it, but may come after it
+  }
+});

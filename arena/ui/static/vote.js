@@ -1,10 +1,10 @@
-// Votes: kept until the arena has confirmed them, sent again until it has, and the names after them.
-import { OUTCOMES, address, focusPrompt, keep, page, paint, place, recall, running, say, tell, votable, when,
-  words } from "./page.js";
-import { api, load, send } from "./stream.js";
+// Votes: kept in this browser until the arena has confirmed them, and sent again until it has.
+import { OUTCOMES, address, data, focusPrompt, keep, pause, place, recall, running, tell, votable,
+  when, words } from "./page.js";
+import { api, follow, refusal, send } from "./stream.js";
 
 const VOTES = "arena.votes"; // in localStorage: votes not yet confirmed, by battle
-const waiting = new Map(); // battle -> the timer of the next try
+const underway = new Set(); // battles whose votes are being sent
 
 const stored = () => recall(localStorage, VOTES) || {};
 
@@ -13,62 +13,55 @@ function store(battle, cast) {
   keep(localStorage, VOTES, cast ? { ...others, [battle]: cast } : others);
 }
 
-export function vote(outcome) {
+function vote(outcome) {
   if (running() && OUTCOMES.includes(outcome)) return tell(words.stopFirst);
   if (!votable()) return;
   const cast = { outcome, key: newKey() };
-  store(page.battle, cast);
+  store(data.battle, cast);
   save(cast);
   focusPrompt();
 }
 
-function save(cast) {
-  Object.assign(page, { state: "saving", choice: cast.outcome, note: "" });
-  paint();
-  deliver(page.battle, cast, 0);
-}
-
 // 32 hexadecimal digits; pages over plain HTTP on another host have no randomUUID.
 function newKey() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const bytes = Array.from(crypto.getRandomValues(new Uint8Array(16)));
+  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-const final = (status) => status < 500 && ![401, 408, 429].includes(status);
+function save(cast) {
+  Object.assign(data, { state: "saving", choice: cast.outcome });
+  tell("");
+  deliver(data.battle, cast);
+}
 
-async function deliver(battle, cast, tries) {
-  clearTimeout(waiting.get(battle));
-  // Without an answer of the arena's the vote may or may not be saved, and the key makes it safe to
-  // repeat. A proxy may answer with its own page, such as one to sign in at.
-  const response = await send(api(battle, "/vote?html=1"), cast);
-  const body = response && final(response.status) ? await response.json().catch(() => null) : null;
-  if (!body) {
-    if (battle === page.battle && page.state === "saving") tell(words.unsaved);
-    waiting.set(battle, setTimeout(() => deliver(battle, cast, tries + 1), Math.min(1000 * 2 ** tries, 30000)));
-    return;
+// Until the arena has answered, not a proxy, it may be saved or not: its key lets us repeat it.
+async function deliver(battle, cast) {
+  if (underway.has(battle)) return;
+  underway.add(battle);
+  const isSaving = () => battle === data.battle && data.state === "saving";
+  for (let tries = 0; underway.has(battle); tries += 1) {
+    const answer = await send(api(battle, "/vote?html=1"), cast);
+    const refused = answer.title && answer.status < 500 && ![401, 408, 429].includes(answer.status);
+    if (answer.html || refused) {
+      underway.delete(battle);
+      store(battle, null);
+      if (answer.html && isSaving()) place(answer.html);
+      else if (battle === data.battle) follow(battle, answer.ok ? "" : refusal(answer));
+    } else {
+      if (isSaving()) tell(words.unsaved);
+      await pause(Math.min(1000 * 2 ** tries, 30000));
+    }
   }
-  store(battle, null);
-  if (battle !== page.battle) return;
-  if (response.ok) return page.state === "saving" ? reveal(body.html) : load(battle);
-  await load(battle);
-  if (page.state === "saving") page.state = "ready";
-  tell(body.detail || body.title || words.notTaken);
 }
 
-export function deliverAll() {
-  for (const [battle, cast] of Object.entries(stored())) deliver(battle, cast, 0);
-}
+when("vote", vote);
+when("skip", () => vote("skip"));
+when("start", () => {
+  for (const [battle, cast] of Object.entries(stored())) deliver(battle, cast);
+});
 
-// What follows a vote: the names, unless reasons are asked for before them.
-export function reveal(html) {
-  place(html);
-  say(page.live);
-  settle();
-}
-
-function settle() {
-  if (page.state === "voted" && page.known === "true") address(page.battle, true);
-  const cast = page.state === "ready" && stored()[page.battle];
+when("placed", () => {
+  if (data.state === "voted" && data.names === "open") address(data.battle, true);
+  const cast = data.state === "ready" && stored()[data.battle];
   if (cast) save(cast);
-}
-
-when("settled", settle);
+});

@@ -111,6 +111,7 @@ def test_another_attempt_begins_anew() -> None:
 
     page = asyncio.run(read())
     assert (page.html("a"), page.html("b")) == (render("Three"), render("y"))
+    assert page.names.count("battle") == 2
 
 
 def test_what_two_pages_read_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:

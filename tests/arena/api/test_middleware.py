@@ -141,7 +141,7 @@ def test_nobody_comes_in_by_a_websocket(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/leaderboard", "/value", "/method", "/look/pages.css", "/look/battle.js"]
+    "path", ["/leaderboard", "/value", "/method", "/look/pages.css", "/look/page.js"]
 )
 def test_pages_styles_and_scripts_are_compressed_and_not_sent_twice(
     quick: Served, path: str
