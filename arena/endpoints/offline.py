@@ -109,14 +109,11 @@ def _is_prose(text: str) -> bool:
 
 def _sentences(text: str) -> Iterator[str]:
     """Whole sentences that stand on their own: none that points elsewhere on the page."""
-    for sentence in _SENTENCE_END.split(_markdown(_unwrapped(text))):
+    text = " ".join(re.sub(r"(?<=\w)-\n", "-", text).split())
+    for sentence in _SENTENCE_END.split(_markdown(text)):
         whole = sentence.endswith(".") and not sentence[0].islower()
         if whole and not _LEADS_AWAY.search(sentence) and len(sentence.split()) >= _SENTENCE_WORDS:
             yield sentence
-
-
-def _unwrapped(text: str) -> str:
-    return " ".join(re.sub(r"(?<=\w)-\n", "-", text).split())
 
 
 def _markdown(text: str) -> str:
