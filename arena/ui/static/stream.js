@@ -70,6 +70,7 @@ async function show(stream, note) {
       data.rest = "true";
     } else if (name === "state") {
       if (running()) place(body.html);
+      if (data.state === "failed") empty(); // nothing of an answer that broke off stays
       return true;
     }
   }
@@ -82,10 +83,8 @@ function begin({ html, remarks }, note) {
   announce("loaded", remarks);
   tell(note);
   if (round === data.round) return;
-  for (const pane of Object.values(panes)) {
-    pane.clear();
-    pane.toEnd(); // where a later answer begins at the top
-  }
+  empty();
+  for (const pane of Object.values(panes)) pane.toEnd(); // where a later answer begins at the top
 }
 
 function write(side, act) {
@@ -121,9 +120,10 @@ function missing({ detail }, signal) {
   say(message);
 }
 
+const empty = () => Object.values(panes).forEach((pane) => pane.clear());
 function leave(values) {
   clear(values);
-  for (const pane of Object.values(panes)) pane.clear();
+  empty();
 }
 
 function onAddress() {
