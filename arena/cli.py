@@ -31,7 +31,7 @@ RENAMED = {"newcomer": "cold-start", "judge watch": "judge drift", "--licence": 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command; what goes wrong is said in one line, with a non-zero exit."""
-    gc.set_threshold(10_000)  # what is imported is not garbage, and is looked through each time
+    gc.set_threshold(10_000)  # each collection looks through all that was imported, and keeps it
     words = list(sys.argv[1:] if words is None else words)
     if words[:1] == ["rate"]:  # it uses one thread, and to start the others takes .1 s
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # noqa: TID251 - no setting of ours

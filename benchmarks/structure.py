@@ -88,7 +88,7 @@ WANTED = {
     f"`arena rate` of {VOTES:,} votes": ("22 files, 120 moves", "one call for each stage"),
     "`arena judge run`, moves per reply": (
         "20",
-        "a row is made anew when it is looked at, so that a million fit in memory",
+        "a row is made again at each access, so that a million fit in memory",
     ),
     f"`arena study judge` of {ITEMS} items": ("35 files, 600 moves", "one call for each figure"),
     f"leaderboard made at vote {LOGGED}": ("28 files, 600 moves", "one call for each stage"),
