@@ -217,7 +217,8 @@ def test_judges_of_any_name_and_of_one_item_have_rows_of_their_own(
     assert len({text for text in result["warnings"] if "24 of 240 verdicts" in text}) == 1
     table = arena(*words, "md").stdout.split("\n\n")[4]
     assert table.count("| Two people |") == 2
-    assert [row["items"] for row in result["judges"] if row["judge"] == "once"] == [1]
+    once = result["judges"][-1]  # the best estimate, of too few items to lead
+    assert (once["judge"], once["items"], once["agreement_with_ties"]["value"]) == ("once", 1, 1)
     best = {"owl", "once"} & {names[0], names[1]}
     assert all(best & set(one.split()) for one in result["against_each_other"]["sentences"])
 
