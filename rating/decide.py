@@ -892,9 +892,7 @@ class Race:
         same = self.needed_same_prompts
         on_same = "no number does" if same is None else f"{same:,} do"
         also = "" if same == self.needed else f"; on the same prompts {on_same}"
-        return (
-            f" About {self.needed:,} votes on either model in all, by new people, {power}{also}."
-        )
+        return f" In all, about {self.needed:,} votes on either model by new people {power}{also}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -96,10 +96,9 @@ def test_a_tutorial_s_commands_print_what_the_page_says(
             continue
         done = command(*shlex.split(line), COLUMNS="80", **settings)
         text = done.stderr + done.stdout
-        if LONG[0] in line:  # processors round differently, so some of its replies differ
-            assert re.match(r"forty\.csv: \d+ verdicts read", text), text
-        else:
-            assert masked(text) == masked(expected), line
+        # Processors round differently, so some replies of the small model differ.
+        differs = LONG[0] in line and re.match(r"forty\.csv: \d+ verdicts read", text)
+        assert differs or masked(text) == masked(expected), line
         MEANWHILE.get(" ".join(line.split()[:2]), nothing)(tmp_path)
 
 

@@ -140,6 +140,8 @@ def _closing(snapshot: Snapshot, position: Position) -> list[Event]:
 
 LONG = 8_000
 """Characters of an answer from which on it is rendered beside the event loop."""
+BROKEN = (AnswerStatus.FAILED, AnswerStatus.INTERRUPTED)
+"""How an answer ends of which nothing is shown any more."""
 SLOW_S = 0.02
 """What a look may take on the event loop; an answer that took longer goes on beside it."""
 
@@ -151,13 +153,13 @@ class Answer:
         self.changes: list[Block] = []
         self.tail = ""
         self._stream = Stream()
-        self._taken = 0
+        self.taken = 0
         self._closed = False
 
     def take(self, shown: ShownAnswer) -> None:
         """Render what is new."""
-        self.changes += self._stream.feed(shown.text[self._taken :])
-        self._taken = len(shown.text)
+        self.changes += self._stream.feed(shown.text[self.taken :])
+        self.taken = len(shown.text)
         if shown.status is not AnswerStatus.STREAMING and not self._closed:
             self._closed = True
             self.changes += self._stream.close()
@@ -176,7 +178,9 @@ class _Rendering:
     async def take(self, turn: ShownTurn) -> None:
         """Render what is new of both answers."""
         async with self._one_at_a_time:
-            if self._attempt != (turn.turn, turn.attempt):
+            status = {Side.A: turn.a.status, Side.B: turn.b.status}
+            gone = any(one.taken and status[side] in BROKEN for side, one in self.answers.items())
+            if gone or self._attempt != (turn.turn, turn.attempt):
                 self._attempt = turn.turn, turn.attempt
                 self.answers = {side: Answer() for side in Side}
             if self._slow or len(turn.a.text) + len(turn.b.text) > LONG:

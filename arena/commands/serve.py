@@ -490,11 +490,7 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     from arena.boards.fitted import standing_of
     from arena.domain.vote import DEFAULT
     from arena.settings import read_settings
-    from arena.store import (  # the store takes two seconds to import
-        blocks,
-        kept_boards,
-        log,
-    )
+    from arena.store import blocks, kept_boards, log  # the store takes two seconds to import
     from arena.store.engine import reading_existing
     from arena.store.roster import FAILED_IN_A_ROW
     from judge.studies.gold import study_gold

@@ -275,7 +275,7 @@ def test_a_stream_lost_on_the_way_is_mended_from_the_api(
         ada.ask()
         ada.wait_for("streaming")
         ada.context.set_offline(True)
-        ada.page.wait_for_timeout(1500)
+        expect(ada.page.locator("#note")).to_contain_text("cannot reach")
         ada.context.set_offline(False)
         ada.wait_for("ready")
         expect(ada.page.locator("#answer-a")).to_have_text(SLOW.text.strip())

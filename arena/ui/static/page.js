@@ -180,9 +180,7 @@ function besides(target, key, group) {
   buttons[buttons.indexOf(target) + (key === "ArrowRight" ? 1 : -1)]?.focus();
 }
 
-function askForNames() {
-  $("remarks").requestSubmit();
-}
+const askForNames = () => $("remarks").requestSubmit();
 
 // The key that has just voted is not typed, nor does it send.
 function onPromptKey(event) {

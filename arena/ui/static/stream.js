@@ -70,7 +70,6 @@ async function show(stream, note) {
       data.rest = "true";
     } else if (name === "state") {
       if (running()) place(body.html);
-      if (data.state === "failed") empty(); // nothing of an answer that broke off stays
       return true;
     }
   }
@@ -98,6 +97,7 @@ function write(side, act) {
 // A stream may be lost without a word, and a page may have slept: silence ends it.
 async function* events(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  addEventListener("offline", () => reader.cancel(), { once: true });
   for (let begun = ""; ; ) {
     const silent = setTimeout(() => reader.cancel(), SILENCE_MS);
     const { done, value } = await reader.read().catch(() => ({ done: true }));

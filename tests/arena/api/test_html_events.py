@@ -51,13 +51,15 @@ class ReadersPage:
     def take(self, event: Event) -> None:
         data: Any = event.data
         self.names.append(event.name)
-        if event.position[:2] != self.reached[:2]:
-            self.blocks, self.tails = {"a": {}, "b": {}}, {"a": "", "b": ""}
         self.reached = event.position
+        if event.name == "battle":
+            self.fresh = {"a", "b"}
         if event.name == "delta":
             self.tails[data["side"]] += data["text"]
         if event.name == "blocks":
-            self.blocks[data["side"]] |= dict(data["blocks"])
+            before = {} if data["side"] in self.fresh else self.blocks[data["side"]]
+            self.blocks[data["side"]] = before | dict(data["blocks"])
+            self.fresh -= {data["side"]}
             self.tails[data["side"]] = data["tail"]
 
     def html(self, side: str) -> str:
@@ -102,19 +104,24 @@ def test_pages_that_come_late_or_come_back_end_with_the_whole(
         assert page.names[-3:] == ["done", "done", "state"]
 
 
-def test_another_attempt_begins_anew() -> None:
-    async def read() -> ReadersPage:
-        page = ReadersPage(Renderings())
-        await page.look(snapshot("One.\n\nTwo", "x", ended=True))
-        await page.look(snapshot("Three", "y", ended=True, attempt=2))
-        return page
+async def test_an_answer_that_broke_off_leaves_the_page() -> None:
+    page = ReadersPage(Renderings())
+    await page.look(snapshot("One.\n\nTwo", "Yes.\n\nNo", ended=False))
+    ended = snapshot("", "Yes.\n\nNo", ended=True)
+    turn = replace(ended.turns[0], a=ShownAnswer("", AnswerStatus.FAILED))
+    await page.look(replace(ended, state=BattleState.FAILED, turns=(turn,)))
+    assert (page.html("a"), page.tails["a"], page.html("b")) == ("", "", render("Yes.\n\nNo"))
 
-    page = asyncio.run(read())
+
+async def test_another_attempt_begins_again() -> None:
+    page = ReadersPage(Renderings())
+    await page.look(snapshot("One.\n\nTwo", "x", ended=True))
+    await page.look(snapshot("Three", "y", ended=True, attempt=2))
     assert (page.html("a"), page.html("b")) == (render("Three"), render("y"))
     assert page.names.count("battle") == 2
 
 
-def test_what_two_pages_read_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_two_pages_read_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
     class Counted(battles.Answer):
@@ -124,12 +131,9 @@ def test_what_two_pages_read_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(battles, "Answer", Counted)
 
-    async def read() -> None:
-        renderings = Renderings()
-        for page in [ReadersPage(renderings), ReadersPage(renderings)]:
-            await page.look(snapshot("One", "Two", ended=True))
-
-    asyncio.run(read())
+    renderings = Renderings()
+    for page in [ReadersPage(renderings), ReadersPage(renderings)]:
+        await page.look(snapshot("One", "Two", ended=True))
     assert len(made) == 2, "one for each side"
 
 
@@ -153,13 +157,10 @@ def test_long_answers_are_rendered_beside_the_event_loop(monkeypatch: pytest.Mon
     assert len(threads) == 1
 
 
-def test_a_reader_who_left_leaves_nothing_behind() -> None:
-    async def read() -> int:
-        renderings = Renderings()
-        page = ReadersPage(renderings)
-        await page.look(snapshot("One", "Two", ended=True))
-        assert len(renderings._read) == 1
-        del page
-        return len(renderings._read)
-
-    assert asyncio.run(read()) == 0
+async def test_a_reader_who_left_leaves_nothing_behind() -> None:
+    renderings = Renderings()
+    page = ReadersPage(renderings)
+    await page.look(snapshot("One", "Two", ended=True))
+    assert len(renderings._read) == 1
+    del page
+    assert len(renderings._read) == 0
