@@ -58,7 +58,7 @@ class RateOptions:
     until : datetime or None
         Use votes before this time.
     columns : tuple of (str, str)
-        Read a role from this column, such as voter=user; repeatable.
+        Read one of our columns from theirs, such as voter=user; repeatable.
     rounds : int
         Number of bootstrap resamples.
     seed : int
@@ -70,8 +70,8 @@ class RateOptions:
     mean : float
         Mean rating (with grounded ties: the rating of strength zero).
     anchor : tuple of (str, float), or None
-        Model and its rating, instead of the mean. Shifts all ratings; intervals remain relative to
-        the average.
+        Model and its rating, instead of the mean. Shifts all ratings and their limits; widths
+        remain those of differences from the average.
     reference : str or None
         Model with strength 0: strengths and intervals are differences from it.
     by : str or None

@@ -97,7 +97,7 @@ def test_a_tutorial_s_commands_print_what_the_page_says(
         done = command(*shlex.split(line), COLUMNS="80", **settings)
         text = done.stderr + done.stdout
         # Processors round differently, so some replies of the small model differ.
-        differs = LONG[0] in line and re.match(r"forty\.csv: \d+ verdicts read", text)
+        differs = LONG[0] in line and re.match(r"forty\.csv: \d+ verdicts parsed", text)
         assert differs or masked(text) == masked(expected), line
         MEANWHILE.get(" ".join(line.split()[:2]), nothing)(tmp_path)
 

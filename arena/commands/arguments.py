@@ -297,7 +297,7 @@ class Renamed(_SomeRows):
     Attributes
     ----------
     columns : tuple of (str, str)
-        Read a role from this column, such as voter=user; repeatable.
+        Read one of our columns from theirs, such as voter=user; repeatable.
     """
 
     columns: Columns = ()

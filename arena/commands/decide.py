@@ -61,7 +61,7 @@ def compare(
 
     Reads Inspect logs (.eval), samples of lm-eval and every_eval_ever, judge scores, and
     tables with the columns item, score and, where known, model, cluster and repeat. Exit codes: 0
-    requirement shown, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
+    requirement met, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def gate(
 ) -> None:
     """Test whether a candidate is better than an incumbent, non-inferior or worse (release gate).
 
-    The probability of any wrong result, over all looks (--looks), is at most 1 minus the level
+    By votes, the probability of any wrong result over all looks is at most 1 minus the level
     (asymptotic); --looks 1 has the most power. No state is kept. Exit codes: 0 requirement
     shown, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
 
@@ -244,7 +244,7 @@ def race(
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Test sequentially whether two models differ, and stop as soon as they do.
+    """Test sequentially whether two models differ, and stop when a difference is shown.
 
     Equal models are separated with a probability of at most 1 minus the level (asymptotic). Exit
     codes: 2 invalid options or votes, 3 the votes do not identify the difference.
@@ -266,13 +266,13 @@ def race(
     judge
         Judge to use, if the file has several.
     looks
-        Number of interim looks, at equal parts of the planned votes. any: unlimited. Fewer looks
+        Number of looks, at equal parts of the planned votes. any: unlimited. Fewer looks
         have more power.
     planned
         Planned votes on battles with either model, fixed before the first look; with a number of
         looks, later votes are not used. Default: 2,000; for one look, all votes.
     columns
-        Read a role from this column, such as voter=user; repeatable.
+        Read one of our columns from theirs, such as voter=user; repeatable.
     level
         Confidence level over all looks.
     form

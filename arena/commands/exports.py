@@ -144,14 +144,14 @@ def votes(
 ) -> None:
     """Export the votes that count under a policy, one row per vote, without texts.
 
-    The values of an excluded vote, also of one outside --since and --until, are JSON in the column
-    excluded_vote of its row: no reader counts it, and `arena verify` can check its exclusion.
+    Other votes, also those outside --since and --until, keep a row without values in the usual
+    columns; their values are JSON in excluded_vote, with which `arena verify` checks the log.
     Exit code 3: the vote log cannot be verified; the file is written.
 
     Parameters
     ----------
     everything
-        Include excluded votes as rows, with the reason.
+        Write excluded votes like the others, with the reason.
     topics
         Include the topic of each prompt, as `arena topics` would assign it now. Needs 50 prompts;
         not available with ARENA_SHOW_BATTLES=false.

@@ -417,8 +417,8 @@ def probe(
 ) -> None:
     """Test a judge's robustness, sensitivity and agreement with people.
 
-    Prompt injections and known biases must not make an answer win more often than a control text
-    of the same length does.
+    Prompt injections and known biases must not raise an answer's win rate more than a control
+    text of the same length.
     Harmless changes must keep the verdict; changes of meaning, and removed or inserted parts, must
     change it; verdicts must agree with votes. Each pair is judged in both orders, and replies are
     stored as for a run. Exit code 1: stopped with probes pending.
@@ -427,13 +427,13 @@ def probe(
     ----------
     intervention
         Group (injections, biases, people, harmless, meaning, missing) or single intervention;
-        repeatable. Default: injections. `all` means the group biases.
+        repeatable. Default: injections. `all` is another name for biases.
     cases
-        Prompts and answers, as for `arena judge run`; embedded cases by default. A column `label`
-        or `winner` names the better answer.
+        Prompts and answers, as for `arena judge run`; embedded cases by default. The better
+        answer is in the column `label` or `winner`.
     votes
-        Vote file for the group people, matched by battle_id, else item_id. Default: the column
-        winner of the cases.
+        Vote file for --intervention people, matched by battle_id, else item_id. Default: the
+        column winner of the cases.
     sample
         Maximum number of pairs. Default: 100 for the groups people, harmless, meaning and missing;
         all pairs for the others.

@@ -828,7 +828,7 @@ def _share(name: str, result: Report) -> str:
     return f"{name.replace('_', ' ')} {result['rate']:.0%} ({ends}; n {result['n']}{unread})"
 
 
-_IN_WORDS = {"read": "verdicts read", "settled": "settled without a call"}
+_IN_WORDS = {"read": "verdicts parsed", "settled": "settled without a call"}
 
 
 def _counts(report: Report, out: Path | None) -> str:

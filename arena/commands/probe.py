@@ -251,7 +251,7 @@ def board(
         Vote files, folders or patterns (.parquet, .csv, .jsonl), or a database URL such as
         sqlite:///arena.db.
     columns
-        Read a role from this column, such as voter=user; repeatable.
+        Read one of our columns from theirs, such as voter=user; repeatable.
     arenas
         Number of simulated arenas; more give more precise estimates.
 
@@ -296,7 +296,7 @@ def prompts(
         Votes, as for `arena rate`; or results with the columns model and prompt_id, such as a
         judge's scores of all models on all prompts.
     columns
-        Read a role from this column, such as voter=user; repeatable.
+        Read one of our columns from theirs, such as voter=user; repeatable.
     by
         Column of prompt groups, in the source or in --prompts; repeatable.
     prompts
@@ -755,7 +755,7 @@ def attack(
     seed
         Random seed.
     columns
-        Read a role from this column, such as voter=user; repeatable.
+        Read one of our columns from theirs, such as voter=user; repeatable.
     form
         Output format.
 

@@ -231,7 +231,7 @@ def voters(
     source
         Vote files, folders or patterns (.parquet, .csv, .jsonl) with voter ids, or a database URL.
     columns
-        Read a role from this column, such as voter=user; repeatable.
+        Read one of our columns from theirs, such as voter=user; repeatable.
     alpha
         False-positive rate per voter.
     least
@@ -800,7 +800,7 @@ def reasons(
         Vote files, folders or patterns (.parquet, .csv, .jsonl) with the columns reasons_a,
         reasons_b and voter_intent, or a database URL such as sqlite:///arena.db.
     columns
-        Read a role from this column, such as voter=user; repeatable.
+        Read one of our columns from theirs, such as voter=user; repeatable.
     intents
         Two intents to compare.
     level

@@ -72,7 +72,7 @@ def serve(
 def demo(
     *, port: Port = None, host: Host = None, database: Database = None, toys: bool = False
 ) -> None:
-    """Serve a demo arena: no roster, API key or network needed.
+    """Serve a demo arena, with toy models if no others are available: no API key needed.
 
     Uses, in this order: two or more models of Ollama, llama.cpp, vLLM or LM Studio on this
     machine, or of OPENAI_BASE_URL (with OPENAI_API_KEY); a small model with several settings, if
@@ -605,7 +605,7 @@ def verify(
     head: Annotated[str | None, Parameter(metavar="HASH")] = None,
     form: Annotated[Literal["text", "json"], Parameter(name="--format")] = "text",
 ) -> None:
-    """Verify a vote log or a published folder, and show the first change.
+    """Verify a vote log or a published folder, and show the first altered row.
 
     Each vote has a hash that covers the vote and the hash before it (fields: see SECURITY.md in
     the repository). In a database, the counts behind the leaderboards are compared with the votes.

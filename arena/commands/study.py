@@ -100,10 +100,11 @@ def judge(
 ) -> None:
     """Test whether a judge may replace human raters: yes, no or inconclusive, with reasons.
 
-    The conclusion is never yes if the judge significantly favours a model; the report names that
-    model first. Items are matched by item_id, else by prompt and pair of models, battle_id or
-    prompt text. Unparsed verdicts are reported, and never count as ties. Values that cannot be
-    estimated are null, with a warning. Exit code 2: invalid options or files.
+    The conclusion is never yes if the judge favours a model by significantly more than 0.1 wins
+    per item; the report names that model first. Items are matched by item_id, else by prompt and
+    pair of models, battle_id or prompt text. Unparsed verdicts are reported, and never count as
+    ties. Values that cannot be estimated are null, with a warning. Exit code 2: invalid options
+    or files.
 
     Parameters
     ----------
@@ -606,7 +607,7 @@ def create(
     pass_share
         Share of them that must be correct.
     rubric
-        Additional questions about each item: a TOML file of [[item]] with name, question, answers.
+        Additional questions: a TOML file of [[item]] tables with name, question and answers.
     until
         Target half-width of the interval of Krippendorff's alpha; the status shows if it is met.
     reveal

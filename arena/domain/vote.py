@@ -347,7 +347,7 @@ class Policy:
             *(KIND_RULES[kind] for kind in others),
             *broken,
             Sentence(
-                "Votes with an exclusion logged for %(policy)s are excluded, and counted by "
+                "Votes with an exclusion logged for %(policy)s are excluded, and listed by "
                 "reason.",
                 policy=self.name,
             ),

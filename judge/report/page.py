@@ -588,7 +588,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
                 f"{percent(PASS)}. Another person: one of the others, drawn on each item, in the "
                 "judge's place. Average advantage probability: share of items on which others "
                 "agree with the judge at least as often as with the person, averaged over people; "
-                "100% for the others' majority. Power: to pass another person in its place."
+                "100% for the others' majority. Power: of another person in its place."
             ),
         ),
     )
@@ -613,7 +613,7 @@ def _favouritism_tables(judges: Judges) -> Iterator[Table]:
                 "by voter and prompt. Favoured or disadvantaged: both limits are above "
                 f"{FAVOURED:g}, or below −{FAVOURED:g}. Models with fewer than {MIN_ITEMS} items "
                 f"or {MIN_PROMPTS} prompts are not tested. The test can miss favour for the best "
-                "model, which also raises the judge's estimated decisiveness."
+                "model, because this resembles a more decisive judge."
             ),
         )
 
@@ -772,11 +772,11 @@ def bias_section(judges: Judges, level: float) -> Section:
             "Chosen: among choices of a side, the share for the answer that is first, longer, "
             "richer in Markdown or alone in having a list; among pairs with one refusal, for the "
             "refusal. Rating points (400 are odds of ten to one) with "
-            f"{100 * level:g}% intervals "
-            "clustered by prompt (votes also by voter, if known), from one Bradley-Terry fit with "
-            "these terms to votes and one to verdicts. Bias: their difference, so what people "
-            "also prefer is not counted. Its own model: its lead over the others' mean; the bias "
-            "is its residual from a line fitted to the others, with a prediction interval."
+            f"{100 * level:g}% intervals clustered by prompt (votes also by voter, if known), "
+            "from one Bradley-Terry fit with these terms to votes and one to verdicts. Bias: "
+            "their difference; a more decisive judge has larger effects of everything. Its own "
+            "model: its lead over the others' mean; the bias is its residual from a line fitted "
+            "to the others, with a prediction interval."
         ),
     )
     figures: tuple[Figure, ...] = ()
@@ -809,8 +809,8 @@ def outcomes_section(study: Study) -> Section:
                 (f"{judge.name} in all", *map(percent, map(sum, zip(*shares, strict=True))), ""),
             ),
             note=(
-                "Share of pairs: each vote (rows) with each verdict on its item (columns). Votes "
-                "rate the better model higher. The last row and column are the rates of each; the "
+                "Share of pairs: each vote (rows) with each verdict on its item (columns). Better "
+                "model: rated higher by votes. The last row and column are the rates of each; the "
                 "rates of ties differ if people and judge use ties differently."
             ),
         )

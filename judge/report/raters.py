@@ -70,7 +70,7 @@ def raters_page(study: RaterStudy, made: date) -> Page:
     if study.plan is not None:
         people = f"people as now ({study.plan.raters:.1f} equally active ones)."
         note = "Expected half-width for the share of side A, in percentage points, with as many "
-        heads = ("Ratings per item", "Half-width")
+        heads = ("Ratings per item", "Win rate")
         more.append(_plan_table(study.plan, heads, 100, 1, note + people))
     if study.alpha_plan is not None:
         note = "Half-width of the interval of Krippendorff's alpha, expected with these raters."

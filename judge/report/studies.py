@@ -155,9 +155,9 @@ def _ranking_tables(judges: Judges) -> list[Table]:
             note=(
                 "Win rates over pairs of models, by the judge and by people. Decisiveness: above "
                 "1, the judge makes gaps between models wider than people do; below 1, narrower. "
-                "Bias: the judge's rise of a model's win rate, decisiveness aside, averaged over "
-                "opponents. Its standard deviation (spread) is inflated by sampling error; below "
-                f"it is the corrected one. Pairs with at least {FEWEST_ITEMS} items."
+                "Bias: how much the judge raises a model's win rate, given its decisiveness, "
+                "averaged over opponents. Its standard deviation (spread) is inflated by sampling "
+                f"error; the next row corrects this. Pairs with at least {FEWEST_ITEMS} items."
             ),
         )
     ]
@@ -260,8 +260,8 @@ def _plan_section(judges: Judges) -> Section:
     """Describe how many votes to buy beside each judge, and on which items."""
     known = [(judge.name, judge.plan) for judge in judges if judge.plan is not None]
     paragraphs = tuple(
-        f"With {name}, ratings by people have intervals of ±{plan.half_width:.0f} points on "
-        f"average. {_next(len(plan.sent))}"
+        f"With {name}, ratings have intervals of ±{plan.half_width:.0f} points (root mean "
+        f"square). {_next(len(plan.sent))}"
         for name, plan in known
     )
     tables = [_purchases(name, plan) for name, plan in known if plan.purchases]
@@ -277,7 +277,7 @@ def _next(n: int) -> str:
 
 def _purchases(name: str, plan: Plan) -> Table:
     return Table(
-        head=(f"With {name}", "Voted items", "Further items", "Without the judge"),
+        head=(f"With {name}", "Items needed", "Further items", "Without the judge"),
         rows=tuple(
             (
                 f"±{width:g} points",
@@ -289,8 +289,8 @@ def _purchases(name: str, plan: Plan) -> Table:
         ),
         note=(
             "Voted items needed in all, and beyond those so far, for intervals of this "
-            "half-width, averaged over the models, if further votes by new voters on new prompts "
-            "are like the present ones. A dash: this takes more items than were judged."
+            "half-width (root mean square over models), if further votes by new voters on new "
+            "prompts are like the present ones. A dash: this takes more items than were judged."
         ),
     )
 
@@ -303,8 +303,8 @@ def _sent(name: str, plan: Plan) -> Table:
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn with unequal probabilities (column overall), by the expected effect "
-            "of votes on them. Pass these as argument probability of judge.studies.powered."
+            "Items are drawn by the expected effect of votes on them. Their unequal probabilities "
+            "(column overall of the file) are argument probability of judge.studies.powered."
         ),
     )
 
@@ -328,7 +328,7 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
     known = [judge for judge in judges if judge.win_rates]
     tables = tuple(
         Table(
-            head=(f"{judge.name}: preferred", "By the judge", "Corrected", "By people"),
+            head=(f"Share of wins, {judge.name}", "By the judge", "Corrected", "By people"),
             rows=tuple(
                 (
                     rate.model,

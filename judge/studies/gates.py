@@ -378,9 +378,9 @@ def _not_passed(evidence: Evidence) -> str:
         if test.decides_at is not None and test.items_per_person < test.decides_at:
             return (
                 "The alternative-annotator test may be underpowered: "
-                f"{test.decides_at:,} items per person suffice for 90% power to pass another "
-                f"person in the judge's place; the median of the {test.people_tested} people "
-                f"tested is {test.items_per_person:,.0f}."
+                f"{test.decides_at:,} items per person give another person in the judge's place "
+                f"90% power to pass; the median of the {test.people_tested} people tested is "
+                f"{test.items_per_person:,.0f}."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
@@ -401,14 +401,16 @@ def _exposed(rules: Sequence[Rule]) -> list[str]:
 def _agreement(evidence: Evidence) -> str:
     if evidence.judge.value is None:
         return ""
-    text = f"When both prefer a side, it agrees with a person in {percent_of(evidence.judge)} "
-    text += "of cases"
+    text = (
+        f"If both prefer a side, judge and person agree in {percent_of(evidence.judge)} of cases"
+    )
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
-        text += f"; the estimated upper bound for any judge is {percent_of(evidence.highest)}, "
-        text += "over equally weighted items on which the judge and two people prefer a side"
-    text += f". With ties as a third answer, it agrees in {percent_of(evidence.judge_with_ties)}"
+        text += "; on equally weighted items on which the judge and two people prefer a side, the "
+        text += f"estimated upper bound for any judge is {percent_of(evidence.highest)}"
+    text += ". With ties as a third answer, judge and person agree in "
+    text += percent_of(evidence.judge_with_ties)
     if evidence.people_with_ties.value is None:
         return f"{text}."
     return f"{text}, and two people agree in {percent_of(evidence.people_with_ties)}."
@@ -444,15 +446,15 @@ def _alternative(evidence: Evidence) -> str:
 def _reference(test: Alternative) -> str:
     """Give what people reach in the judge's place, and how many items would decide."""
     text = (
-        " A judge that follows the majority of the other people could replace "
+        " The majority of the other people, the test's upper limit, is non-inferior to "
         f"{percent(test.majority)} of the people tested"
     )
     if test.person is None or test.decides_at is None:
         return f"{text}."
     return (
-        f"{text}; another person, drawn per item, would replace {percent(test.person)} and pass "
-        f"in {percent(test.person_passed)} of draws. {test.decides_at:,} items per person suffice "
-        f"for 90% power to pass that person; the median is {test.items_per_person:,.0f}."
+        f"{text}; another person, drawn for each item, is non-inferior to {percent(test.person)}, "
+        f"and passes in {percent(test.person_passed)} of repetitions. {test.decides_at:,} items "
+        f"per person give that person 90% power; the median is {test.items_per_person:,.0f}."
     )
 
 

@@ -44,7 +44,7 @@ def test_the_examples_run_and_the_second_time_nothing_is_asked(
     assert before.stdout.startswith("4 calls, about ")
     result = command(*judged, "--requests-per-minute", "6000", "--tokens-per-minute", "1e6")
     assert (result.returncode, result.stderr) == (0, "")
-    counts = "4 verdicts read, 2 settled without a call. 4 new replies for $0, 0 reused."
+    counts = "4 verdicts parsed, 2 settled without a call. 4 new replies for $0, 0 reused."
     assert counts in result.stdout
     report = csv_rows(folder)
     assert [(r["prompt_id"], r["order"], r["winner"], r["status"]) for r in report] == [

@@ -85,7 +85,7 @@ def test_the_first_example_runs_and_writes_nothing(command: Command) -> None:
     before = set(command.folder.iterdir())
     done = command(*examples("judge work")[0])
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Nothing left: 2 verdicts read. 2 new replies")
+    assert done.stdout.startswith("Nothing left: 2 verdicts parsed. 2 new replies")
     new = {path.name for path in set(command.folder.iterdir()) - before}
     assert {name for name in new if not name.startswith("arena.db")} == set()
 

@@ -153,7 +153,7 @@ def test_a_judge_that_ties_nearly_always_is_last_and_other_orders_are_warned_of(
     assert [row["judge"] for row in result["judges"]] == ["owl", "crow", "timid"]
     timid = result["judges"][-1]
     assert timid["verdict"] == "inconclusive"
-    assert "With ties as a third answer, it agrees in" in timid["why"]
+    assert "With ties as a third answer, judge and person agree in" in timid["why"]
     assert result["warnings"][0] == (
         "Verdicts in single orders (crow, owl) and combined ones, in which opposite verdicts are "
         "ties (timid), are not comparable."

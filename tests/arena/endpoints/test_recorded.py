@@ -16,7 +16,7 @@ from arena.endpoints.client import Endpoints
 from arena.endpoints.offline import RecordedTransport, load_recording, load_recordings
 from arena.errors import EndpointError, SettingsError
 from judge.case import Message
-from rating.tables.files import storable
+from rating.tables.files import VISIBLE, storable
 
 MODEL = Model(id="rec", name="Recorded", endpoint="recorded://local/v1", model="rec")
 QUICKLY = 1e6
@@ -129,7 +129,7 @@ def test_what_is_written_is_what_is_loaded(
 @given(
     response=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="<[◁"))
     .map(storable)
-    .filter(str.strip),
+    .filter(VISIBLE.search),
     characters_per_s=st.sampled_from([1e5, 1e9]),
 )
 async def test_replay_gives_the_text_back_byte_for_byte(

@@ -252,8 +252,9 @@ def test_a_cell_without_a_rating_shows_the_count_alone(make_board: MakeBoard) ->
 def test_what_holds_the_first_place_is_a_sentence(make_board: MakeBoard) -> None:
     shown = text(board_page(make_board(), "robustness"))
     assert (
-        "At most 12 of 2,184 votes decide first place: without them, chalk-3b would rank "
-        "above quartz-8b. So it would without 3 of the 56 voters." in shown
+        "Without 12 of 2,184 votes, chalk-3b would rank "
+        "above quartz-8b, which is in first place. Fewer may suffice. "
+        "The same holds without 3 of the 56 voters." in shown
     )
     assert "quartz-8b over chalk-3b 368 12 3 about 1,900" in shown
 
@@ -278,7 +279,7 @@ def test_neighbours_that_are_level_are_counted_and_not_listed(
     )
     assert page.count(">over</span>") == 1
     alone = text(board_page(make_board(holds=holds[1:]), "robustness"))
-    assert "At most 12 of 2,184 votes decide" in alone
+    assert "Without 12 of 2,184 votes" in alone
     assert "Rank flips without" not in alone
 
 

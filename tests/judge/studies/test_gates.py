@@ -79,9 +79,8 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     assert verdict.headline.startswith("Yes. The judge agrees with a person at most 5")
     for part in (
         *(
-            "follows the majority of the other people",
-            "replace 90%",
-            "422 items per person suffice",
+            *("the test's upper limit, is non-inferior to 100%", "422 items per person give"),
+            "drawn for each item, is non-inferior to 90%",
         ),
         *(
             "2 of 2 models; no favouritism above 0.1 wins",
@@ -114,7 +113,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "422 items per person suffice for 90% power to pass another person",
+            "422 items per person give another person in the judge's place 90% power to pass",
         ),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (
