@@ -2,8 +2,8 @@
 
 `joint_rank_ranges` bounds all ranks by the differences that are claimed together;
 `quasi_standard_errors` finds one variance per model that reproduces those of all differences.
-`win_rates` gives expected and observed scores of all pairs, `field_rates` each model's against the
-average opponent.
+`win_rates` gives expected and observed scores of all pairs, `field_rates` each model's mean
+against the others.
 """
 
 from collections.abc import Sequence

@@ -71,7 +71,7 @@ class RatingBody(Plain):
     rank_low, rank_high : int or None
         Simultaneous interval of the rank, from 1; None where the votes exclude no rank.
     win_rate, win_rate_low, win_rate_high : float
-        Expected share of wins against an average opponent, and its interval.
+        Mean predicted win rate against the other models, and its interval.
     voter_rating, voter_rank : float, int
         With equally weighted voters.
     family : str

@@ -347,7 +347,7 @@ def raters(
     ratings
         Files of `arena study export`: a file, folder or pattern.
     until
-        Target half-width of the share of side A.
+        Target half-width of the win rate of model_a.
     until_alpha
         Target half-width of Krippendorff's alpha.
 

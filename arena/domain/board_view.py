@@ -166,7 +166,7 @@ class BoardRow(ModelRating):
     name : str
         What people read.
     win_rate, win_rate_low, win_rate_high : float
-        Expected score against an average opponent, from the fit, in [0, 1]; its interval.
+        Mean predicted win rate against the other models, in [0, 1]; its interval.
     voter_rating : float
         Points if every voter counted the same, however often they voted.
     voter_rank : int

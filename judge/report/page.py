@@ -378,7 +378,7 @@ PEOPLE = "Two people"
 MOST_LEADS = 15
 """Pairs of judges that a table lists."""
 
-CEILING = "Best possible judge"
+CEILING = "Upper bound for a judge"
 
 
 Judges = Sequence[JudgeStudy]
@@ -442,7 +442,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
         rows=tuple(row for row, _ in rows),
         note=(
             f"Percent, with {100 * level:g}% intervals over prompts and, if votes name their "
-            "voters, over people; the interval of the best possible judge is over prompts alone. "
+            "voters, over people; that of the upper bound is over prompts alone. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: of a verdict "
             "and a vote, or of two votes, with ties. Winning rate: share of the people to whom it "
@@ -542,7 +542,7 @@ def _lead_table(judges: Judges) -> Table:
         rows,
         note=(
             "Difference in agreement with people, in percentage points, ties excluded; intervals "
-            "resample the same prompts and people for both. An interval that includes 0 does not "
+            "use the same prompts and people for both. An interval that includes 0 does not "
             "show a difference."
         ),
     )
@@ -588,7 +588,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
                 f"{percent(PASS)}. Another person: one of the others, drawn on each item, in the "
                 "judge's place. Average advantage probability: share of items on which others "
                 "agree with the judge at least as often as with the person, averaged over people; "
-                "100% for the others' majority. Power: of another person in its place."
+                "100% for the others' majority. Power: of a person in the judge's place."
             ),
         ),
     )
@@ -638,7 +638,7 @@ def chance_section(judges: Judges) -> Section:
         "Krippendorff's alpha, people": [number_of(one.alpha) for one in agreed],
         "Gwet's AC1, people": [number_of(one.ac1) for one in agreed],
         "Judge ÷ two people": [percent_of(top.to_people) for top in tops],
-        "Judge ÷ best possible judge": [percent_of(top.to_highest) for top in tops],
+        "Judge ÷ upper bound": [percent_of(top.to_highest) for top in tops],
         "Agreement, equally weighted items, ties excluded": [
             percent_of(one.by_item.without_ties) for one in agreed
         ],
@@ -658,8 +658,8 @@ def chance_section(judges: Judges) -> Section:
         ("Measure", *(judge.name for judge in judges)),
         rows,
         note=(
-            "For kappa, alpha and AC1, 1 is perfect agreement; a tie is a third answer if any "
-            "vote is one. They differ in the agreement expected by chance: if nearly all choices "
+            "For kappa, alpha and AC1, 1 is perfect agreement; ties, if any vote is one, are a "
+            "third answer. They differ in the agreement expected by chance: if nearly all choices "
             "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both ratios are "
             f"{CONDITION[0].lower()}{CONDITION[1:]}"
         ),

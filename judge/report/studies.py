@@ -111,13 +111,14 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
         rows,
         note=(
             "Correlations of the ratings by the judge with those by people, where 1 is the same "
-            "order: first as observed, then disattenuated, that is corrected for the noise in "
-            "both. Intervals include the uncertainty of both boards, for these models. A pair "
-            "counts as separated if its intervals do not overlap: Arena-Hard's rule, which is "
-            "conservative. Agreement on pairs that both separate: the share with the same order. "
-            "Over all pairs, a pair counts 1 if both order it alike, −1 if they order it in "
-            "opposite ways, and 0 if either does not separate it. The JSON lists the pairs that "
-            "people do not separate (left_out)."
+            "order (Pearson: a linear relation): as observed, and disattenuated, that is "
+            "corrected for the noise in both. Brier score: of the judge's probability that one "
+            "of two models is ahead, against people's order. Intervals include the uncertainty "
+            "of both boards, for these models. A pair counts as separated if its intervals do "
+            "not overlap: Arena-Hard's rule, which is conservative. Agreement on pairs that both "
+            "separate: the share with the same order. Over all pairs, a pair counts 1 if both "
+            "order it alike, −1 if they order it in opposite ways, and 0 if either does not "
+            "separate it. The JSON lists the pairs that people do not separate (left_out)."
         ),
     )
     more = [_contest_table(contests)] if contests else []
@@ -226,8 +227,8 @@ def _gain(name: str, powered: PoweredRatings) -> str:
             f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
-        f"With verdicts of {name}, {plural(powered.n, 'voted item')} give the precision of "
-        f"{number_of(powered.gain)} times as many without (weight of the judge "
+        f"With verdicts of {name}, {plural(powered.n, 'voted item')} are as precise as "
+        f"{number_of(powered.gain)} times as many alone (weight of the judge "
         f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict "
         "and no vote)."
     )
@@ -303,8 +304,8 @@ def _sent(name: str, plan: Plan) -> Table:
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn by the expected effect of votes on them. Their unequal probabilities "
-            "(column overall of the file) are argument probability of judge.studies.powered."
+            "Items are drawn by the expected effect of votes on them. Give their unequal "
+            'probabilities (column "overall") to judge.studies.powered as "probability".'
         ),
     )
 
@@ -339,9 +340,10 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
                 for rate in judge.win_rates
             ),
             note=(
-                "Ties excluded. By people: from votes, on voted items. Corrected (Rogan and "
-                f"Gladen), with {100 * level:g}% intervals clustered by prompt that include the "
-                "uncertainty of the judge's estimated errors."
+                "Ties excluded. By people: from votes, on voted items; by the judge and "
+                "corrected: on all judged items. Corrected (Rogan and Gladen), with "
+                f"{100 * level:g}% intervals clustered by prompt that include the uncertainty of "
+                "the judge's estimated errors."
             ),
         )
         for judge in known
@@ -799,9 +801,9 @@ def _rules(study: Study) -> Section:
         f"A rule that does not read the answers is compared with a judge on at least {MIN_CASES} "
         "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
-        f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt "
-        "are correlated. If all resamples agree, a share has the Clopper-Pearson interval of n "
-        "successes in n prompts, and other figures have none.",
+        f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt are "
+        "correlated. A share of 0% or 100% has the Clopper-Pearson interval of n equal results, "
+        "with n the effective number of prompts. Other figures without variation have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )

@@ -378,9 +378,9 @@ def _not_passed(evidence: Evidence) -> str:
         if test.decides_at is not None and test.items_per_person < test.decides_at:
             return (
                 "The alternative-annotator test may be underpowered: "
-                f"{test.decides_at:,} items per person give another person in the judge's place "
-                f"90% power to pass; the median of the {test.people_tested} people tested is "
-                f"{test.items_per_person:,.0f}."
+                f"with {test.decides_at:,} items per person, a person in the judge's place would "
+                f"pass with 90% power; the {test.people_tested} people tested have "
+                f"{test.items_per_person:,.0f} (median)."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
@@ -431,11 +431,11 @@ def _alternative(evidence: Evidence) -> str:
     test = evidence.alternative
     if test is None:
         return ""
-    others = f"choosing at random to {percent(test.coin)}"
+    others = f"a random choice to {percent(test.coin)}"
     if test.longest is not None:
-        others += f" and choosing the longer answer to {percent(test.longest)}"
+        others += f" and the longer answer to {percent(test.longest)}"
     return (
-        "The alternative-annotator test shows the judge non-inferior to "
+        "In the alternative-annotator test, the judge is non-inferior to "
         f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}. The "
         f"margin is {100 * test.margin:g} percentage points, for {RATERS[evidence.raters]}. On "
         "average, the judge does at least as well as the person on "
@@ -453,8 +453,9 @@ def _reference(test: Alternative) -> str:
         return f"{text}."
     return (
         f"{text}; another person, drawn for each item, is non-inferior to {percent(test.person)}, "
-        f"and passes in {percent(test.person_passed)} of repetitions. {test.decides_at:,} items "
-        f"per person give that person 90% power; the median is {test.items_per_person:,.0f}."
+        f"and passes in {percent(test.person_passed)} of repetitions. With {test.decides_at:,} "
+        "items per person it would pass with 90% power; the median is "
+        f"{test.items_per_person:,.0f}."
     )
 
 

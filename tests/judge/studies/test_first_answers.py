@@ -26,7 +26,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     assert (test.winning_rate, test.coin, test.people_tested) == (1, 0, 5)
     text = " ".join(studied.first_answer.reasons)
     assert (
-        "the judge non-inferior to 100% of the 5 people tested, choosing at random to 0%" in text
+        "the judge is non-inferior to 100% of the 5 people tested, a random choice to 0%" in text
     )
     assert f"on {100 * test.advantage:.0f}% of items" in text
     assert "The margin is 10 percentage points, for a crowd." in text
