@@ -155,7 +155,7 @@ def board(report: Row) -> RenderableType:
 def mix(result: Row) -> RenderableType:
     """Lay out a board of one's own mix: ratings, neighbours' preferences, ranks in other mixes."""
     shares = ", ".join(f"{name} {share:.0%}" for name, share in result["mix"].items())
-    about = f"Mix: {shares}. Effectively {result['n_effective']:,.0f} votes stand behind it."
+    about = f"Mix: {shares}. Effective sample size: {result['n_effective']:,.0f} votes."
     neighbours = {(a["model"], b["model"]) for a, b in pairwise(result["ratings"])}
     pairs = [
         (pair["a"], pair["b"], f"{pair['preferred']:.0%}", _percents(pair))

@@ -530,9 +530,9 @@ def pooling_caption(pooling: Row) -> str:
     Examples
     --------
     >>> pooling_caption({"tau": 51.4, "lower": 35.7, "upper": 72.6, "tau_prompt": None})
-    'Pooled: from category to category a rating moves by 51 points (36 to 73; standard deviation).'
+    'Pooled: the standard deviation between categories is 51 points (36 to 73).'
     >>> pooling_caption({"tau": 0.0, "lower": 0.0, "upper": 35.2, "tau_prompt": None})
-    'Pooled: no difference between categories is seen (0 to 35 points).'
+    'Pooled: no difference between categories is found (0 to 35 points).'
     >>> pooling_caption({"tau": None, "lower": None, "upper": None, "tau_prompt": None})
     'One category alone: there is nothing to pool.'
     """
@@ -542,15 +542,12 @@ def pooling_caption(pooling: Row) -> str:
     ends = f"at least {pooling['lower']:.0f}, no upper limit"
     if upper is not None:
         ends = f"{pooling['lower']:.0f} to {upper:.0f}"
-    text = (
-        f"Pooled: from category to category a rating moves by {pooling['tau']:.0f} points "
-        f"({ends}; standard deviation)"
-    )
-    if not pooling["tau"]:
+    tau, prompt = pooling["tau"], pooling["tau_prompt"]
+    text = f"Pooled: the standard deviation between categories is {tau:.0f} points ({ends})"
+    if not tau:
         ends = "no upper limit could be estimated" if upper is None else f"0 to {upper:.0f} points"
-        text = f"Pooled: no difference between categories is seen ({ends})"
-    prompt = pooling["tau_prompt"]
-    return f"{text}." if prompt is None else f"{text}; from prompt to prompt by {prompt:.0f}."
+        text = f"Pooled: no difference between categories is found ({ends})"
+    return f"{text}." if prompt is None else f"{text}; between prompts, it is {prompt:.0f}."
 
 
 def borrowed_caption(report: ReportDict) -> str:

@@ -136,10 +136,6 @@ def test_numbered_looks_use_the_planned_votes_alone_and_say_so(
     assert whole["difference"] == pytest.approx(part["difference"])
 
 
-def suite_of(command: Command) -> ET.Element:
-    return ET.fromstring(command(*ASKED, "votes.csv", "--format", "junit").stdout)
-
-
 @pytest.mark.parametrize(
     ("lead", "voters", "counts", "child"),
     [
@@ -158,7 +154,7 @@ def test_junit_has_one_suite_of_one_test(
 ) -> None:
     """Elements, their order and attributes as the schema of JUnit's Ant task has them."""
     write(tmp_path, lead, voters, per_voter=5)
-    suite = suite_of(command)
+    suite = ET.fromstring(command(*ASKED, "votes.csv", "--format", "junit").stdout)
     assert suite.tag == "testsuite"
     assert (suite.get("failures"), suite.get("skipped")) == counts
     assert (suite.get("tests"), suite.get("errors")) == ("1", "0")

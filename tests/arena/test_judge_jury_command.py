@@ -190,11 +190,12 @@ def test_a_warning_that_concerns_several_judges_is_given_once_with_their_names(
     assert [text[:7] for text in outcome["warnings"] if "the same answer" in text] == ["slate: "]
 
 
-def test_one_of_two_left_is_no_quorum(
-    command: Command, folder: Path, server: FaultyServer
+@pytest.mark.parametrize("jury", ["wren,slate", "wren,owl,slate"])
+def test_one_left_of_two_or_three_is_no_quorum(
+    command: Command, folder: Path, server: FaultyServer, jury: str
 ) -> None:
     server.behaviours["slate"] = server.behaviours["owl"] = DENIES
-    result = command(*ASK)
+    result = command(*RUN, "--judge", jury, "--out", "found.csv")
     assert result.returncode == 1
     assert f"{N} cases without a verdict of more than half of the judges." in result.stdout
     assert {(row["winner"], row["status"]) for row in of(folder, "majority")} == {

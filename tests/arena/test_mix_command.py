@@ -97,10 +97,10 @@ def test_the_table_says_what_stands_behind_it_and_how_far_ranks_go(
     command: Command, votes: Path
 ) -> None:
     shown = command("mix", "votes.parquet", "--mix", "law=1", COLUMNS="120").stdout
-    assert "Mix: law 100%. Effectively 6 votes stand behind it." in shown
+    assert "Mix: law 100%. Effective sample size: 6 votes." in shown
     assert "This mix has 6 effective votes: under 30, the result is only a hint" in shown
     assert "Borrowed" in shown
-    assert "from category to category a rating moves by" in shown
+    assert "the standard deviation between categories is" in shown
     for kappa in ("1.5 x", "2 x", "8 x"):
         assert kappa in shown
     other = command("mix", "votes.parquet", "--mix", "law=1", "--kappa", "3", COLUMNS="120").stdout
@@ -155,11 +155,11 @@ def test_what_cannot_be_used_is_refused_in_a_line(
 def test_pooled_boards_are_shown_with_what_they_borrow(command: Command, votes: Path) -> None:
     words = ("rate", "votes.parquet", "--by", "category", "--pool")
     shown = command(*words, COLUMNS="120").stdout
-    assert shown.startswith("Pooled: from category to category")
+    assert shown.startswith("Pooled: the standard deviation between categories")
     assert shown.count("Borrowed") == 3
     assert shown.count("Shrunk towards the whole board") == 3
     markdown = command(*words, "--format", "markdown").stdout
-    assert markdown.startswith("Pooled: from category to category")
+    assert markdown.startswith("Pooled: the standard deviation between categories")
     assert "| borrowed |" in markdown
     plain = json.loads(command(*words, "--format", "json").stdout)
     assert list(plain) == ["groups", "pooling", "warnings"]

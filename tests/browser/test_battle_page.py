@@ -239,7 +239,6 @@ def test_a_vote_that_a_proxy_answered_is_kept_and_saved(
         assert votes(arena, ada.battle_id) == 1
 
 
-@pytest.mark.slow
 def test_a_vote_that_was_not_saved_survives_a_reload(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.arrive()

@@ -166,6 +166,7 @@ def test_several_models_are_compared_on_the_items_that_all_have() -> None:
     assert lower < ends(alone)[0] < ends(alone)[1] < upper
     assert result.passes is True
     assert [pair.b for pair in result.required] == ["b", "c", "d"]
+    assert compare(scored(score[:, [1, 3, 0, 2]])).passes is False, "better than d, worse than a"
 
 
 def test_the_same_model_twice_changes_no_simultaneous_interval(rng: np.random.Generator) -> None:

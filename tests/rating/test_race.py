@@ -80,22 +80,29 @@ def test_one_vote_a_voter_head_to_head_is_the_confidence_sequence_of_the_win_rat
     assert (look.upper - look.lower) / 2 * per_point == pytest.approx(half, rel=0.01)
 
 
+@pytest.mark.parametrize("others", [0, 2])
 @pytest.mark.parametrize(("looks", "n"), [("any", 600), (4, 600), (1, 600), (12, 600)])
 def test_a_look_of_a_race_has_the_interval_of_a_gate_on_the_same_votes(
-    looks: Looks, n: int
+    looks: Looks, n: int, others: int
 ) -> None:
-    rows = two_models(np.random.default_rng(3), n)
+    rng = np.random.default_rng(3)
+    rows = two_models(rng, n)
+    if others:  # of every two votes, one is on models that do not race
+        a = np.where(np.arange(2 * n) % 2, 0, rng.integers(2, 4, 2 * n))
+        b = np.where(np.arange(2 * n) % 2, rng.integers(1, 4, 2 * n), 5 - a)
+        score, voter = rng.integers(2, size=2 * n).astype(float), rng.integers(300, size=2 * n)
+        rows = VoteRows.scored((*AHEAD, "m2", "m3"), a, b, score, voter)
     race = run_race(rows, AHEAD, stop=False, looks=looks, planned=n)
     for look in (race.looks[0], race.looks[-1]):
         seen = rows.taken(slice(look.votes))
-        data = seen.comparisons(voter=seen.voter, prompt=seen.groups["prompt"])
+        data = seen.comparisons(voter=seen.voter, prompt=seen.groups.get("prompt"))
         ask = GateOptions(candidate="m0", incumbent="m1", margin=20, looks=looks, planned=n)
         interval = gate(data, ask).difference
         assert interval is not None
         assert (interval.value, interval.lower, interval.upper) == pytest.approx(
             (look.lead, look.lower, look.upper)
         )
-    assert race.looks[-1].votes == n
+    assert race.looks[-1].votes == rows.n
     assert len(race.looks) <= (400 if looks == "any" else looks)
 
 

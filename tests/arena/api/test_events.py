@@ -66,15 +66,13 @@ def test_that_the_rest_may_be_shown_is_said_once_and_before_the_end() -> None:
 
 def test_a_reader_at_the_end_lacks_nothing() -> None:
     whole = snapshot(BattleState.VOTED, "yes", "no")
-    end = list(events_since(whole, Position()))[-1].position
-    assert not is_behind(whole, end)
+    assert not is_behind(whole, list(events_since(whole, Position()))[-1].position)
     assert is_behind(whole, Position())
 
 
 def test_a_reader_of_a_running_battle_is_always_behind() -> None:
     running = snapshot(BattleState.STREAMING, "yes", "no")
-    end = list(events_since(running, Position()))[-1].position
-    assert is_behind(running, end)
+    assert is_behind(running, list(events_since(running, Position()))[-1].position)
 
 
 def test_a_failed_battle_names_the_failed_side_and_no_cause() -> None:

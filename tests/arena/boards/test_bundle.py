@@ -511,8 +511,7 @@ def test_a_hostile_manifest_is_named_and_the_rest_is_checked(bundle: Path, name:
 def test_a_path_in_the_manifest_is_named_and_not_followed(bundle: Path, path: str) -> None:
     seal(bundle)
     change(bundle, MANIFEST, lambda plain: plain["files"].update({path: "0" * 64}))
-    named = problems(bundle)
-    assert f"{MANIFEST} names {path!r}, and no bundle has such a file." in named
+    assert f"{MANIFEST} names {path!r}, and no bundle has such a file." in problems(bundle)
 
 
 def test_a_file_that_the_manifest_does_not_name_is_named(bundle: Path) -> None:

@@ -118,8 +118,7 @@ def test_a_conversation_in_chatbot_arena_s_columns_comes_back_as_it_was(
         )
         expected = [message for pair in zip(*roles, strict=True) for message in pair]
         assert [(one["role"], one["content"]) for one in messages] == expected
-    votes = read_votes(path)
-    assert votes.data.models == ("basalt", "quartz")
+    assert read_votes(path).data.models == ("basalt", "quartz")
     assert read_annotations(path, peers=True).need("winner")[0] == choice.value
     if len(turns) == 1:
         (case,) = read_cases([path])

@@ -210,6 +210,7 @@ def test_files_mark_what_a_judge_alone_rates(tmp_path: Path) -> None:
         assert same(there, board)
         state = store.read(kept_boards.state)
     assert version_of(state) != version_of(state, judged=(judged(),))
+    assert version_of(state) != version_of(replace(state, known=1)), "voters became one user"
     assert version_of(state, judged=(judged(),)) != version_of(state, judged=(judged("m9"),))
 
 

@@ -87,8 +87,7 @@ def test_a_race_is_looked_at_again_when_there_are_votes(tmp_path: Path) -> None:
     ],
 )
 def test_the_overview_says_how_the_race_stands(standing: RaceStanding, words: str) -> None:
-    page = overview(standing)
-    assert words in text_of(page)
+    assert words in text_of(overview(standing))
     assert "Wettlauf" in overview(standing, Language.DE)
     assert "Race" not in text_of(overview(None))
 

@@ -115,8 +115,7 @@ def test_everything_holds_also_battles_without_a_vote_and_none_of_them_counts(
         "b4": None,
         "b5": "no vote",
     }
-    votes = read_votes(str(tmp_path / "b.parquet"))
-    assert votes.data.n_votes == 2
+    assert read_votes(str(tmp_path / "b.parquet")).data.n_votes == 2
 
 
 def test_an_answer_is_a_row_with_how_it_ended(store: Store, tmp_path: Path) -> None:

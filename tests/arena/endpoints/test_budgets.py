@@ -344,8 +344,7 @@ async def test_an_error_s_text_is_one_line_without_control_characters(
     server: FaultyServer, endpoints: Endpoints
 ) -> None:
     model = serve(server, Behaviour(status=401, error={"message": "no\n\x1b]0;title\x07"}))
-    detail = (await failure(endpoints, model)).detail
-    assert detail == "status 401, no \ufffd]0;title\ufffd"
+    assert (await failure(endpoints, model)).detail == "status 401, no \ufffd]0;title\ufffd"
 
 
 @pytest.mark.parametrize(

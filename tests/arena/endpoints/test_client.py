@@ -176,8 +176,7 @@ async def test_a_whole_answer_is_utf_8_whatever_the_header_says() -> None:
 async def test_no_log_probabilities_are_asked_for_unless_wanted(
     server: FaultyServer, endpoints: Endpoints
 ) -> None:
-    model = serve(server, Behaviour())
-    assert (await endpoints.complete(model, PROMPT)).logprobs is None
+    assert (await endpoints.complete(serve(server, Behaviour()), PROMPT)).logprobs is None
     assert "logprobs" not in server.requests[-1].body
 
 

@@ -70,10 +70,8 @@ JSON = st.recursive(
 
 @given(body=JSON, status=st.sampled_from([200, 400, 402, 422, 429, 500]))
 def test_whatever_a_server_sends_is_a_typed_failure(body: object, status: int) -> None:
-    error = from_error(body, status=status)
-    assert isinstance(error.failure, FailureClass)
-    wrapped = from_error([{"error": json.dumps(body)}], status=status)
-    assert isinstance(wrapped.detail, str)
+    assert isinstance(from_error(body, status=status).failure, FailureClass)
+    assert isinstance(from_error([{"error": json.dumps(body)}], status=status).detail, str)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +93,7 @@ def test_the_message_is_found_wherever_it_stands(body: object, message: str) -> 
 
 
 def test_a_page_of_a_broken_server_that_mentions_the_context_window_is_still_its_fault() -> None:
-    error = from_error("context window", status=502)
-    assert error.failure is FailureClass.OVERLOADED
+    assert from_error("context window", status=502).failure is FailureClass.OVERLOADED
 
 
 def test_a_date_to_wait_for_is_counted_from_the_date_of_the_response() -> None:

@@ -54,14 +54,12 @@ def test_a_list_of_outputs_is_read_in_its_order(tmp_path: Path) -> None:
 
 def test_json_lines_are_read_and_blank_ones_skipped(tmp_path: Path) -> None:
     text = '\ufeff{"prompt": "a\u2028b", "response": "1"}\r\n\r\n{"prompt": "c", "response": ""}\n'
-    recording = load_recording(write(tmp_path, text))
-    assert recording == {"a\u2028b": "1", "c": ""}
+    assert load_recording(write(tmp_path, text)) == {"a\u2028b": "1", "c": ""}
 
 
 def test_of_a_prompt_that_comes_twice_the_first_response_counts(tmp_path: Path) -> None:
     outputs = [{"instruction": "a", "output": o} for o in ("first", "second")]
-    recording = load_recording(write(tmp_path, json.dumps(outputs)))
-    assert recording == {"a": "first"}
+    assert load_recording(write(tmp_path, json.dumps(outputs))) == {"a": "first"}
 
 
 @pytest.mark.parametrize(
@@ -121,8 +119,7 @@ def test_what_is_written_is_what_is_loaded(
     entries = [{"prompt": p, "response": r} for p, r in outputs.items()]
     written = [json.dumps(entry, ensure_ascii=False) for entry in entries]
     text = "\n".join(written) if lines else f"[{','.join(written)}]"
-    path = write(tmp_path_factory.mktemp("recording"), text)
-    assert load_recording(path) == outputs
+    assert load_recording(write(tmp_path_factory.mktemp("recording"), text)) == outputs
 
 
 @settings(max_examples=30, deadline=None)

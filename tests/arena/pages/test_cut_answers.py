@@ -49,8 +49,7 @@ def snapshot(store: Store, name: str) -> str:
 
 
 def test_before_the_vote_a_truncated_answer_looks_like_any_other(store: Store) -> None:
-    whole = snapshot(store, "whole")
-    assert {snapshot(store, name) for name in ENDS} == {whole}
+    assert {snapshot(store, name) for name in ENDS} == {snapshot(store, "whole")}
     with store.reading() as session:
         past = battles.past_battles(session, ADA.id, NOW)
     assert [(one.cut_a, one.cut_b) for one in past] == [(None, None)] * len(ENDS)

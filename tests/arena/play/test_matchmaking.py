@@ -273,8 +273,7 @@ def test_votes_change_the_probabilities_only_when_they_are_counted() -> None:
         pool, sampler=Sampler.ARENA, exploration=0.1, wins=lambda: dict(votes), rng=Random(0)
     )
     votes["m0", "m1"] = 400.0
-    before = seen_and_stated(made, pool, 100)[1]
-    assert list(before.values()) == pytest.approx([1 / 3] * 3)
+    assert list(seen_and_stated(made, pool, 100)[1].values()) == pytest.approx([1 / 3] * 3)
     made.refresh()
     after = seen_and_stated(made, pool, 400)[1]
     assert after[frozenset({"m0", "m1"})] == pytest.approx(0.1 / 3, abs=0.01)

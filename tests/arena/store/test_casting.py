@@ -17,7 +17,7 @@ from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
 from arena.store import battles, blocks, log, people
 from arena.store.store import Store
-from arena.store.tables import SETTLES, BattleRow, VoteRow, fingerprint
+from arena.store.tables import SETTLES, AnswerRow, BattleRow, VoteRow, fingerprint
 from arena.store.verify import verify
 from rating.tables.coding import microseconds
 from tests.arena.store.battles import (
@@ -182,6 +182,8 @@ def test_model_records_count_how_battles_ended(store: Store) -> None:
     failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
     stopped = replace(complete("Sc"), status=AnswerStatus.STOPPED)
     store.close_answers("b3", BattleState.FAILED, {A1: failed, B1: stopped}, message="-", now=NOW)
+    with store.writing() as session:  # an answer whose cost is not known
+        session.exec(update(AnswerRow).where(col(AnswerRow.battle_id) == 1).values(cost=None))
     with store.reading() as session:
         basalt, quartz = log.model_records(session, LATER)
     assert (basalt.battles, basalt.failed, basalt.abandoned) == (3, 1, 1)

@@ -519,6 +519,9 @@ def test_rewards_have_the_macro_over_tasks_where_every_category_has_one(tmp_path
     assert row["task_macro"] == pytest.approx(macro)
     (short,) = judge_score(write(tmp_path / "s.jsonl", rows[1:]), "wildbench_reward")["models"]
     assert short["task_macro"] is None
+    rows[0]["preference_ba"] = None
+    (half,) = judge_score(write(tmp_path / "h.jsonl", rows), "wildbench_reward")["models"]
+    assert (half["n"], half["n_unread"]) == (9, 1)
 
 
 def test_verdicts_of_two_judges_on_the_same_cases_are_cases_of_either(tmp_path: Path) -> None:

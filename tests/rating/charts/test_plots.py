@@ -137,10 +137,6 @@ def texts(root: ET.Element) -> list[str]:
     return ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
 
 
-def as_one_line(caption: str) -> str:
-    return re.sub(r"\s+", " ", caption)
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [2, 20, 59])
 def test_every_model_and_the_caption_are_in_the_svg(n: int, tmp_path: Path) -> None:
@@ -150,7 +146,7 @@ def test_every_model_and_the_caption_are_in_the_svg(n: int, tmp_path: Path) -> N
         described = root.findtext(f"{SVG}desc") or ""
         assert all(name in described for name in names)
         assert set(labels(names)) <= {re.sub(r"  \d+$", "", text) for text in texts(root)}
-        assert picture.caption in as_one_line(" ".join(texts(root)))
+        assert picture.caption in re.sub(r"\s+", " ", " ".join(texts(root)))
 
 
 def test_the_cells_of_more_than_a_hundred_models_are_one_image(tmp_path: Path) -> None:
@@ -284,7 +280,12 @@ def test_labels_do_not_overlap_and_stay_inside(n: int, kind: str) -> None:
 
         renderer = FigureCanvasAgg(figure).get_renderer()
         figure.draw_without_rendering()
-        unseen = {label for axes in every_axes(figure) for label in beyond(axes)}
+        unseen = {
+            label
+            for outer in figure.axes
+            for axes in (outer, *outer.child_axes)
+            for label in beyond(axes)
+        }
         there: list[Any] = [t for t in figure.findobj(match=is_text) if t not in unseen]
         shown = [t for t in there if t.get_text().strip()]
         boxes = np.array([t.get_window_extent(renderer).extents for t in shown])
@@ -293,10 +294,6 @@ def test_labels_do_not_overlap_and_stay_inside(n: int, kind: str) -> None:
     assert (boxes[:, 2] <= width + 0.5).all()
     assert (boxes[:, 3] <= height + 0.5).all()
     assert overlapping(boxes, [t.get_text() for t in shown]) == []
-
-
-def every_axes(figure: Any) -> list[Any]:
-    return [axes for outer in figure.axes for axes in (outer, *outer.child_axes)]
 
 
 def beyond(axes: Any) -> list[Any]:

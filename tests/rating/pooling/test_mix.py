@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from rating import DataError, Mix, MixBoard, RateOptions, fit, rate_mix, rate_pooled
+from rating import DataError, Mix, MixBoard, RateOptions, fit, rate, rate_mix, rate_pooled
 from rating.mix import (
     PooledFit,
     RankReach,
@@ -118,6 +118,15 @@ def test_the_weighed_votes_of_one_category_are_that_category_alone(world: World)
     gap = strengths(board)[pair.a] - strengths(board)[pair.b]
     assert pair.preferred == pytest.approx(1 / (1 + np.exp(-gap)))
     assert pair.lower < pair.preferred < pair.upper
+
+
+def test_without_voters_the_errors_of_weighed_votes_are_those_of_votes_not_weighed(
+    world: World,
+) -> None:
+    alone, options = Mix.of_shares({"a": 1}), replace(POOL, cluster="none")
+    weighed = rate_mix(world.groups, alone, options, reweighted=True).report
+    plain = rate(world.groups["a"], RateOptions(cluster="none"))
+    assert [row.se for row in weighed.ratings] == pytest.approx([r.se for r in plain.ratings])
 
 
 def test_votes_weighed_to_the_mix_that_they_have_are_the_whole_board(
