@@ -1074,7 +1074,8 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
 
 def on_quasi_errors(worst: float) -> str:
     """Say that quasi-standard errors would mislead, and by how much."""
-    return f"Quasi-standard errors are omitted: they misstate differences by up to {worst:.0%}."
+    text = "Quasi-standard errors are omitted: they misstate the standard errors of differences"
+    return f"{text} by up to {worst:.0%}."
 
 
 def on_ties(data: Comparisons) -> Iterator[str]:

@@ -416,7 +416,7 @@ class GateOptions:
     level : float
         Confidence level over all looks.
     looks : "any" or int
-        Number of looks, 1 to 5. any: unlimited; 6 or more: unlimited up to the planned votes.
+        Number of looks: 1 to 5, or more (unlimited up to the planned votes). any: unlimited.
     planned : int or None
         Planned votes on battles with either model, fixed before the first look. With a number of
         looks, later votes are not used. With --looks any, the test is most efficient near

@@ -125,9 +125,9 @@ def gate(
 ) -> None:
     """Test whether a candidate is better than an incumbent, non-inferior or worse (release gate).
 
-    If votes decide, any wrong result over all looks has a probability of at most 1 minus the level
-    (asymptotic); --looks 1 has the most power. No state is kept. Exit codes: 0 requirement
-    shown, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
+    Unless a judge decides, any wrong result over all looks has a probability of at most 1 minus
+    the level (asymptotic); --looks 1 has the most power. No state is kept. Exit codes: 0
+    requirement met, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
 
     Parameters
     ----------

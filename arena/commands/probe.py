@@ -834,7 +834,7 @@ def gold(
     Uses the gold battles of an arena (ARENA_GOLD), or votes in a file with a column `gold`. The
     rate of votes for the wrong answer has an interval clustered by voter and item, and is shown by
     how much longer the wrong answer is. Each voter's accuracy has a prior of 80%, worth ten votes.
-    A tie counts as neither right nor wrong.
+    A tie is not a wrong answer, and counts against a voter's accuracy.
 
     With --instructions, for prompts with verifiable instructions (no commas, a word count): how
     often an answer that violates an instruction is preferred to one that follows it, overall and

@@ -229,8 +229,8 @@ def _gain(name: str, powered: PoweredRatings) -> str:
     return (
         f"With verdicts of {name}, {plural(powered.n, 'voted item')} are as precise as "
         f"{number_of(powered.gain)} times as many alone (weight of the judge "
-        f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict "
-        "and no vote)."
+        f"{powered.judge_weight:.2f}; {plural(powered.n_judged, 'further item')} with a verdict "
+        "alone)."
     )
 
 
@@ -304,8 +304,8 @@ def _sent(name: str, plan: Plan) -> Table:
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn by the expected effect of votes on them. Give their unequal "
-            'probabilities (column "overall") to judge.studies.powered as "probability".'
+            f"Items are drawn by the expected effect of votes on them. In Python, give column "
+            f'"overall" of {SEND} to judge.studies.powered as "probability".'
         ),
     )
 

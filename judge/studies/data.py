@@ -28,7 +28,7 @@ ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
 
 NO_ORDER = (
-    "The verdicts have no column order, and every pair of models appears in one order "
+    "The verdicts have no column order, and name the models of each pair in one order "
     "only: the response that the judge saw first is unknown."
 )
 _AGAIN = (

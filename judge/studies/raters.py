@@ -684,7 +684,8 @@ def _on_variance(variance: Shares) -> Iterator[str]:
         )
     yield {
         "diffuse": (
-            "Less than half of the variance is between items: repeated ratings gain little."
+            "Less than half of the variance is between items: rating some items more often than "
+            "others gains little."
         ),
         "concentrated": ("More than half of the variance is between items: rate new items."),
         "": "Whether more than half of the variance is between items is inconclusive.",
