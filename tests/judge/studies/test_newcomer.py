@@ -334,6 +334,10 @@ def _one_known(data: StudyData) -> StudyData:
     return replace(data, people=data.people.only((pairs == [0, 1]).all(axis=1)))
 
 
+def _tied_votes(data: StudyData) -> StudyData:
+    return replace(data, people=replace(data.people, label=0 * data.people.label))
+
+
 def _tied_verdicts(data: StudyData) -> StudyData:
     judge = data.judges[0].verdicts
     tied = replace(judge, label=0 * judge.label, probability=0 * judge.probability + 0.5)
@@ -345,10 +349,7 @@ def _tied_verdicts(data: StudyData) -> StudyData:
     [
         (_without_verdicts, "The judge has no verdict on 'new' against a model that people know"),
         (_one_known, "Not enough known models: people have compared m00 and m01 with each other"),
-        (
-            lambda data: replace(data, people=replace(data.people, label=0 * data.people.label)),
-            "All 1500 votes with a verdict are ties",
-        ),
+        (_tied_votes, "All 1500 votes with a verdict are ties"),
         (_tied_verdicts, "The judge is undecided in all 1500 cases that people decided"),
     ],
 )

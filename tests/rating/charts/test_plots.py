@@ -280,12 +280,7 @@ def test_labels_do_not_overlap_and_stay_inside(n: int, kind: str) -> None:
 
         renderer = FigureCanvasAgg(figure).get_renderer()
         figure.draw_without_rendering()
-        unseen = {
-            label
-            for outer in figure.axes
-            for axes in (outer, *outer.child_axes)
-            for label in beyond(axes)
-        }
+        unseen = {label for axes in every_axes(figure) for label in beyond(axes)}
         there: list[Any] = [t for t in figure.findobj(match=is_text) if t not in unseen]
         shown = [t for t in there if t.get_text().strip()]
         boxes = np.array([t.get_window_extent(renderer).extents for t in shown])
@@ -294,6 +289,10 @@ def test_labels_do_not_overlap_and_stay_inside(n: int, kind: str) -> None:
     assert (boxes[:, 2] <= width + 0.5).all()
     assert (boxes[:, 3] <= height + 0.5).all()
     assert overlapping(boxes, [t.get_text() for t in shown]) == []
+
+
+def every_axes(figure: Any) -> list[Any]:
+    return [axes for outer in figure.axes for axes in (outer, *outer.child_axes)]
 
 
 def beyond(axes: Any) -> list[Any]:
