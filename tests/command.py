@@ -165,7 +165,8 @@ def options_of(name: str) -> set[str]:
     return {*re.findall(r"--[a-z-]+", shown)} - {"--help"}
 
 
-def keys_of(heading: str) -> str:
-    """Section of a command in the reference of JSON output."""
-    page = Path(__file__).parents[1] / "docs/reference/json.md"
-    return page.read_text("utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+def unexplained(heading: str, *objects: Iterable[str]) -> list[str]:
+    """List the keys that are not in a section of the reference of JSON output."""
+    page = (Path(__file__).parents[1] / "docs/reference/json.md").read_text("utf-8")
+    section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return [key for one in objects for key in one if f"`{key}`" not in section]

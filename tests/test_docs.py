@@ -23,7 +23,7 @@ from judge.probe.verdicts import kinds
 from judge.tables.agent_runs import read_agent_runs
 from rating.factors import Additivity, FactorLevel, FactorReport
 from tests.agent_runs import rate_by, write_runs
-from tests.command import Command, invoke, keys_of, options_of
+from tests.command import Command, invoke, options_of, unexplained
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 from tests.judge.studies.licensed import World, write
 from tests.serving import Served
@@ -108,8 +108,7 @@ def test_every_option_and_key_of_a_rating_is_explained() -> None:
     assert [option for option in options_of("rate") if f"`{option}" not in document] == []
     board = json.loads(read("tests/golden/rate_contract.json"))["expected"]
     rows = [board, board["method"], board["votes"], board["ratings"][0]]
-    keys = keys_of("Ratings")
-    assert [name for row in rows for name in row if f"`{name}`" not in keys] == []
+    assert unexplained("Ratings", *rows) == []
 
 
 def test_every_key_of_a_rating_of_rankings_is_explained(tmp_path: Path) -> None:
@@ -118,8 +117,7 @@ def test_every_key_of_a_rating_of_rankings_is_explained(tmp_path: Path) -> None:
     file.write_text(code(section, "csv"), encoding="utf-8")
     report = json.loads(invoke(["rank", str(file), "--format", "json"]).stdout)
     assert [row["model"] for row in report["models"]] == ["basalt", "quartz", "flint"]
-    keys = [*report, *report["models"][0]]
-    assert [name for name in keys if f"`{name}`" not in keys_of("Rankings")] == []
+    assert unexplained("Rankings", report, report["models"][0]) == []
 
 
 def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> None:
@@ -249,7 +247,7 @@ def test_every_option_column_kind_of_step_and_key_of_a_study_by_people_is_explai
     for name in ("create", "open", "status", "export"):
         assert [option for option in options_of(f"study {name}") if option not in document] == []
     keys = [one.name for kind in (FactorReport, FactorLevel, Additivity) for one in fields(kind)]
-    assert [name for name in keys if f"`{name}`" not in keys_of("Factors")] == []
+    assert unexplained("Factors", keys) == []
     columns = read("docs/reference/formats.md").split("\n### Ratings of a study\n")[1]
     assert [name for name in STUDY_COLUMNS if f"`{name}`" not in columns] == []
     assert [name for name in KINDS if f"`{name}`" not in columns] == []

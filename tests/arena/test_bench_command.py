@@ -29,7 +29,7 @@ from tests.arena.benches import (
     said_by_slate,
     write,
 )
-from tests.command import Command, Ran, examples, refused
+from tests.command import Command, Ran, examples, refused, unexplained
 from tests.faulty_server import Behaviour, FaultyServer
 from tests.judging_server import fenced
 from tests.process import Process, until
@@ -55,6 +55,7 @@ def bench(command: Command, *words: str) -> dict[str, Any]:
     result = command("bench", "bench.toml", *words, "--format", "json")
     assert (result.returncode, lines_of(result.stderr)) == (0, [])
     report: dict[str, Any] = json.loads(result.stdout)
+    assert unexplained("Benchmarks", report) == []
     return report
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from arena.commands.decide import EXITS
 from judge.render.text import render
-from tests.command import Command, Ran, examples, keys_of, options_of, refused, run
+from tests.command import Command, Ran, examples, options_of, refused, run, unexplained
 from tests.faulty_server import Behaviour, faulty_server
 from tests.judge.studies.licensed import BY, World
 from tests.judge.studies.licensed import write as write_world
@@ -355,8 +355,7 @@ def test_every_block_of_the_page_is_what_is_printed(command: Command, tmp_path: 
 def test_every_option_and_key_is_explained(command: Command, tmp_path: Path) -> None:
     assert [option for option in options_of("gate") if option not in DOCUMENT] == []
     write(tmp_path, 0.0, 40)
-    keys = asked(command)
-    assert [key for key in keys if f"`{key}`" not in keys_of("Gates")] == []
+    assert unexplained("Gates", asked(command)) == []
 
 
 @pytest.mark.slow

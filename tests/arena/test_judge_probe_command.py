@@ -11,7 +11,7 @@ import pytest
 
 from arena.settings import read_cards
 from judge.probe.robustness import honest_cases, injections, probes
-from tests.command import Command, examples, refused
+from tests.command import Command, examples, refused, unexplained
 from tests.judge.probe.texts import pairs
 from tests.judging_server import JudgingServer, fenced, judging_server
 from tests.sqlite import new_sqlite
@@ -67,8 +67,8 @@ def test_other_programs_find_the_keys_that_they_know(command: Command) -> None:
     for row in (result["kinds"][0], result["interventions"][0], result["length"]):
         assert row["control"].keys() == ARM
         assert row["attack"].keys() == {"rate", "lower", "upper"}
-    added = {"files", "groups", "version", "made"}
-    assert added <= result.keys()
+    assert {"files", "groups", "version", "made"} <= result.keys()
+    assert unexplained("Probes", result, PROBED, ARM, result["interventions"][0]) == []
 
 
 def test_a_dry_run_counts_the_fillers_too(command: Command) -> None:
@@ -256,6 +256,7 @@ def checked(
         again = json.loads(command(*PROBE, *words, "--format", "json").stdout)
         assert (len(server.asked), again["n_recalled"]) == (n, n)
     result: dict[str, Any] = json.loads(printed.stdout)
+    assert unexplained("Probes", result, result["checks"][0], result.get("people", ())) == []
     of_run = ("n_asked", "n_recalled", "spent_usd", "recalled")
     assert {name: again[name] for name in again if name not in of_run} == {
         name: result[name] for name in result if name not in of_run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import Command, Ran, csv_rows, endpoint_roster, json_lines, report
+from tests.command import Command, Ran, csv_rows, endpoint_roster, json_lines, report, unexplained
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.sqlite import new_sqlite
 
@@ -80,6 +80,7 @@ def test_the_json_has_the_share_and_replies(command: Command, folder: Path) -> N
     ran = judge(command, *OUT, "--format", "json", cases="few.jsonl")
     assert ran.returncode == 1
     outcome = report(ran)
+    assert unexplained("Judge runs", outcome) == []
     assert outcome["unparsed"] == {"n": 8, "of": 8, "share": 1.0}
     assert any("8 of 8 questions with a reply (100%)" in text for text in outcome["warnings"])
     assert outcome["wanted"].startswith("pairwise needs [[A]], [[B]] or [[C]]")

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.command import Command, examples, options_of, refused
+from tests.command import Command, examples, options_of, refused, unexplained
 from tests.faulty_server import Behaviour, faulty_server
 from tests.judge.probe.test_audit import votes_file
 from tests.judge.probe.test_cards import classes_file, pairs_file
@@ -56,7 +56,8 @@ def test_json_goes_to_the_terminal_or_beside_the_page(command: Command, tmp_path
     page = (tmp_path / "card.html").read_text("utf-8")
     assert page == command(*words, "--format", "html").stdout
     assert page.startswith("<!doctype html>")
-    assert printed["audits"][0]["measure"] == "opal"
+    assert (audited := printed["audits"][0])["measure"] == "opal"
+    assert unexplained("Probes", printed, audited, audited["desiderata"][0]) == []
 
 
 def test_other_columns_are_named_as_for_a_rating(command: Command, tmp_path: Path) -> None:
@@ -98,6 +99,8 @@ def test_embeddings_get_a_card_and_no_text_is_asked_for_twice(
         assert (asked, len(server.requests)) == (1, 1)
     assert len(server.requests[0].body["input"]) == 16
     assert [card["evaluator"] for card in first["cards"]] == ["BM25", "clay cosine"]
+    cards = first["cards"]
+    assert unexplained("Probes", first, first["about"], *cards, *cards[0]["axes"]) == []
     assert first == again
 
 
@@ -166,5 +169,6 @@ def test_blindness_says_what_tells_and_fails_then(
     result = command("probe", "blindness", "--battles", "20", "--format", "json")
     report = json.loads(result.stdout)
     assert (result.returncode, report["pacing"], len(report["scenarios"])) == (1, "raw", 5)
+    assert unexplained("Probes", report, report["scenarios"][0]) == []
     assert not report["scenarios"][0]["blind"]
     assert report["scenarios"][0]["last_word_s"] > report["scenarios"][0]["first_word_s"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.command import Command, examples, refused
+from tests.command import Command, examples, refused, unexplained
 from tests.judge.probe.test_prompts import results_file
 from tests.rating.test_nesting import drawn
 
@@ -31,6 +31,8 @@ def test_the_json_holds_what_other_tools_rely_on(command: Command, tmp_path: Pat
     votes(tmp_path)
     words = ("probe", "prompts", "votes.csv", "--by", "kind", *QUICK)
     result = json.loads(command(*words).stdout)
+    parts = (result["together"], result["ranking"], result["explained"])
+    assert unexplained("Probes", result, *parts, *result["explained"]["terms"]) == []
     assert {"statistic", "null_mean", "null_sd", "p", "draws", "null"} <= set(result["together"])
     assert (result["together"]["of"], result["together"]["draws"]) == ("kind", 19)
     assert [one["of"] for one in result["together"]["also"]] == ["prompt"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import Command, endpoint_roster, examples, keys_of, refused
+from tests.command import Command, endpoint_roster, examples, refused, unexplained
 from tests.faulty_server import Behaviour, Chosen, FaultyServer, faulty_server
 from tests.sqlite import new_sqlite
 
@@ -215,5 +215,4 @@ def test_the_examples_run(command: Command, tmp_path: Path) -> None:
     helped = command("safety", "--help", COLUMNS="200").stdout.split("Examples")[0]
     assert [x for x in set(re.findall(r"--[a-z-]+", helped)) if x not in document] == []
     keys = json.loads((tmp_path / "safety.json").read_text(encoding="utf-8"))
-    explained = keys_of("Safety packs")
-    assert [key for key in (*keys, *keys["rates"][0]) if f"`{key}`" not in explained] == []
+    assert unexplained("Safety packs", keys, keys["rates"][0]) == []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.command import Command, examples, keys_of, options_of, refused
+from tests.command import Command, examples, options_of, refused, unexplained
 from tests.sqlite import new_sqlite
 
 SEED = 11
@@ -383,7 +383,7 @@ def test_a_file_that_is_not_there_is_told_in_a_line(command: Command, arena: Are
 def test_every_option_and_key_is_explained(command: Command) -> None:
     document = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text("utf-8")
     assert [option for option in options_of("study judge") if f"`{option}" not in document] == []
-    assert [key for key in OF_ONE if f"`{key}`" not in keys_of("Studies of judges")] == []
+    assert unexplained("Studies of judges", OF_ONE) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.command import Command, examples, keys_of, options_of, refused
+from tests.command import Command, examples, options_of, refused, unexplained
 from tests.judge.studies.panels import HEAD, labelled, latent, written
 
 SHARES = ("mean", "best", "majority", "independent")
@@ -124,8 +124,8 @@ def test_every_option_and_key_is_explained(command: Command, tmp_path: Path) -> 
     verdicts(tmp_path, 40)
     report = message(command, "verdicts.csv")
     keys = [*report, *report["accuracy"], *report["next"], *report["judges"][0]]
-    bare = [key for key in keys if not key.endswith(("_lower", "_upper"))]
-    assert [key for key in bare if f"`{key}`" not in keys_of("Panels") and key != "judge"] == []
+    bare = {key for key in keys if not key.endswith(("_lower", "_upper"))}
+    assert unexplained("Panels", bare - {"judge"}) == []
     rows = document.split("```csv\n")[1].split("```")[0]
     (tmp_path / "verdicts.csv").write_text(rows, encoding="utf-8")
     assert message(command, "verdicts.csv")["unread"] == 1

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.command import Command, examples, keys_of, refused
+from tests.command import Command, examples, refused, unexplained
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 
 KEYS = [
@@ -46,8 +46,8 @@ def test_the_examples_say_what_raters_are_like_and_what_more_would_buy(files: Co
     assert list(report["alpha_plan"]) == OF_ALPHA
     assert report["plan"]["enough"]["wanted"] == 0.05
     assert report["alpha_plan"]["enough"]["wanted"] == 0.1
-    names = [*KEYS, *OF_RATER, *OF_PLAN, *OF_ALPHA, *report["variance"], *report["plan"]["enough"]]
-    assert [name for name in names if f"`{name}`" not in keys_of("Raters")] == []
+    of_plan = (OF_PLAN, OF_ALPHA, report["plan"]["enough"])
+    assert unexplained("Raters", KEYS, OF_RATER, report["variance"], *of_plan) == []
 
 
 def test_the_report_leads_to_its_command(files: Command) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.command import Command, examples, keys_of, refused
+from tests.command import Command, examples, refused, unexplained
 
 KEYS = ["judges", "by", "parts", "pairs", "comparisons", "cases", "warnings"]
 OF_JUDGE = [
@@ -49,8 +49,7 @@ def test_the_examples_say_how_often_a_judge_is_right(files: Command) -> None:
     report = json.loads(in_json.stdout)
     assert list(report) == KEYS
     assert [list(one) for one in report["judges"]] == [OF_JUDGE] * 2
-    names = [*KEYS, *OF_JUDGE[2:], *report["pairs"][0]]
-    assert [name for name in names if f"`{name}`" not in keys_of("Accuracy against labels")] == []
+    assert unexplained("Accuracy against labels", KEYS, OF_JUDGE[2:], report["pairs"][0]) == []
 
 
 def test_the_report_leads_to_its_command(files: Command) -> None:

@@ -11,7 +11,7 @@ import pytest
 from arena.domain.vote import Choice, Voter
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
-from tests.command import Command, examples, keys_of, options_of, refused
+from tests.command import Command, examples, options_of, refused, unexplained
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text("utf-8")
 
@@ -76,9 +76,8 @@ def test_the_examples_of_the_document_run_and_name_every_option(
 def test_every_key_of_the_json_is_explained(command: Command, votes: Path) -> None:
     options = ("--safety", "safety.json", "--format", "json")
     result = json.loads(command("value", "votes.parquet", *options).stdout)
-    rows = [result, result["safety"], result["models"][0], result["models"][0]["cost"]]
-    keys = keys_of("Quality versus cost")
-    assert [key for row in rows for key in row if f"`{key}`" not in keys] == []
+    row = result["models"][0]
+    assert unexplained("Quality versus cost", result, result["safety"], row, row["cost"]) == []
 
 
 def test_the_dear_and_worse_is_dominated_and_the_unpriced_is_named(

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from rating.tables.voter_report import REASON, WEIGHT, CheckedVoter
-from tests.command import Ran, invoke, keys_of, options_of, refused
+from tests.command import Ran, invoke, options_of, refused, unexplained
 from tests.rating.boards.test_voter_report import crowd, write
 
 
@@ -105,5 +105,4 @@ def test_every_option_and_column_is_explained() -> None:
     document = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text(encoding="utf-8")
     assert [option for option in options_of("voters") if f"`{option}" not in document] == []
     columns = [field.name for field in fields(CheckedVoter)]
-    columns += [WEIGHT, REASON]
-    assert [name for name in columns if f"`{name}`" not in keys_of("Voters")] == []
+    assert unexplained("Voters", columns, [WEIGHT, REASON]) == []
