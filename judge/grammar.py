@@ -267,9 +267,7 @@ class Items:
         >>> Items((True, False)).share(), Items((True, None)).share()
         (0.5, None)
         """
-        if None in self.met:
-            return None
-        return sum(map(bool, self.met)) / len(self.met)
+        return None if None in self.met else sum(map(bool, self.met)) / len(self.met)
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,9 +194,7 @@ def _shown(text: str | Turns, nonce: str) -> str:
 
 def reading_of(method: Method, case: Case, reply: Reply) -> Reading | FailureClass:
     """Return what a reply says by a method; one that broke off says nothing by any."""
-    if reply.finish_reason == BROKEN:
-        return FailureClass.TRUNCATED
-    return method.read(case, reply)
+    return FailureClass.TRUNCATED if reply.finish_reason == BROKEN else method.read(case, reply)
 
 
 def read_text(

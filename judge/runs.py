@@ -256,9 +256,7 @@ class Progress:
     def left_s(self) -> float | None:
         """Seconds left at the pace so far; None before the first reply of this run."""
         paid = self.n_done - self.n_recalled
-        if not paid:
-            return None
-        return self.elapsed_s / paid * (self.n_total - self.n_done)
+        return self.elapsed_s / paid * (self.n_total - self.n_done) if paid else None
 
 
 # Run

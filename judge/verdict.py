@@ -371,9 +371,7 @@ def constant_reading(judged: Iterable[Judged], fewest: int = 20) -> Reading | No
         Replies from which on sameness is no accident. Those settled without asking do not count.
     """
     readings = Counter(row.reading for row in judged if row.status == READ)
-    if len(readings) != 1 or readings.total() < fewest:
-        return None
-    return next(iter(readings))
+    return next(iter(readings)) if len(readings) == 1 and readings.total() >= fewest else None
 
 
 def position_effect_of(judged: Iterable[Judged]) -> PositionEffect:

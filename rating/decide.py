@@ -24,6 +24,7 @@ from rating.leave_out import Known, jackknife_variance, normal_quantile, student
 from rating.likelihood import A, B, hessian, solve, win_probability
 from rating.options import Claims
 from rating.rows import VoteRows
+from rating.sentences import plural
 from rating.typing import Bools, Floats, Integers, Ints
 from rating.variants import POINTS_PER_NAT
 
@@ -589,7 +590,7 @@ class Gate:
             return f"{required} No number of votes settles it if {ahead}."
         if self.needed is None:
             return f"{required} The lead is near the line: no number of votes may settle it."
-        more = f"About {self.needed:,} more {_word(self.needed, 'vote', 'votes')}"
+        more = f"About {plural(self.needed, 'more vote')}"
         if done:
             more = f"About {done + self.needed:,} votes in a new gate"
         if self.difference is None:
@@ -774,23 +775,19 @@ def unanswered(
     >>> unanswered(GateOptions(candidate="x", incumbent="y", margin=20), 90, 40, 30, None).rests_on
     '90 votes of 30 people, 40 of them on the two directly'
     """
-    of = "of people" if voters is None else f"of {voters:,} {_word(voters, 'person', 'people')}"
-    on = "" if prompts is None else f" on {prompts:,} {_word(prompts, 'prompt', 'prompts')}"
+    of = "of people" if voters is None else f"of {plural(voters, 'person', 'people')}"
+    on = "" if prompts is None else f" on {plural(prompts, 'prompt')}"
     whom = "; it speaks for these voters alone" if options.claims == "these-voters" else ""
-    votes = _word(people, "vote", "votes")
+    votes = plural(people, "vote")
     return Gate(
         options=options,
         difference=None,
         people=people,
         needed=votes_for_even_models(options, direct),
         by="people",
-        rests_on=f"{people:,} {votes} {of}{on}, {direct:,} of them on the two directly{whom}",
+        rests_on=f"{votes} {of}{on}, {direct:,} of them on the two directly{whom}",
         warnings=warnings,
     )
-
-
-def _word(n: int, one: str, more: str) -> str:
-    return one if n == 1 else more
 
 
 # Sequential test of two models
@@ -868,20 +865,20 @@ class Race:
             return (
                 f"{first} and {second}: inconclusive. It takes {WELL_FOUNDED} effective voters "
                 f"and prompts, and each of the two has to win and to lose {FEWEST_SCORED} votes; "
-                f"there are {self.votes:,} votes of {self.voters:,} voters."
+                f"so far: {plural(self.votes, 'vote')} of {plural(self.voters, 'voter')}."
             )
         look = self.separated or self.looks[-1]
         lead = f"{look.lead:+z.0f} points ({look.lower:+z.0f} to {look.upper:+z.0f})"
         if self.separated is None:
             return (
-                f"{first} against {second}: {lead} after {look.votes:,} votes of {look.voters:,} "
-                f"voters; not separated ({_looks_caption(self.mode, self.planned, self.level)})."
-                + self._needed()
+                f"{first} against {second}: {lead} after {look.votes:,} votes of "
+                f"{plural(look.voters, 'voter')}; not separated "
+                f"({_looks_caption(self.mode, self.planned, self.level)})." + self._needed()
             )
         ahead, behind = self.between if look.lead > 0 else (second, first)
         return (
-            f"{ahead} is ahead of {behind} after {look.votes:,} votes of {look.voters:,} voters: "
-            f"{self.badge}. Lead of {first}: {lead}."
+            f"{ahead} is ahead of {behind} after {look.votes:,} votes of "
+            f"{plural(look.voters, 'voter')}: {self.badge}. Lead of {first}: {lead}."
         )
 
     def _needed(self) -> str:

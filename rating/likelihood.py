@@ -419,26 +419,21 @@ class Optimum(NamedTuple):
 def minimise(objective: Objective, start: Floats) -> Optimum:
     """Minimise by Newton's method, halving any step that does not descend.
 
-    Converged when no entry of the gradient exceeds `_tolerance`. Unless the
-    scale is absolute, the strengths found sum to zero.
+    Converged when no entry of the gradient exceeds 1e-9, or 1e-15 of all votes, which rounding
+    leaves of a very large board. Unless the scale is absolute, the strengths found sum to zero.
 
     Raises
     ------
     ConvergenceError
         After `MAX_STEPS` steps, or where the loss falls along a straight line.
     """
-    x, at, close = start, objective.evaluate(start), _tolerance(objective)
+    x, at, close = start, objective.evaluate(start), max(1e-9, 1e-15 * objective.total)
     for iteration in range(MAX_STEPS):
         if np.abs(at.gradient).max(initial=0.0) <= close:
             return Optimum(_centred(objective, x), at, iteration)
         x, at = _descend(objective, x, at, _direction(objective, at))
     worst = float(np.abs(at.gradient).max())
     raise ConvergenceError(f"The gradient is still {worst:.3g} after {MAX_STEPS} Newton steps.")
-
-
-def _tolerance(objective: Objective) -> float:
-    """Return 1e-9, or 1e-15 of all votes: what rounding leaves of a very large board."""
-    return max(1e-9, 1e-15 * objective.total)
 
 
 def _centred(objective: Objective, x: Floats) -> Floats:

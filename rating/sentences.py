@@ -48,6 +48,17 @@ def counted(one: str, many: str, n: int, /, **values: Any) -> Sentence:
     return Sentence(one, many, n=n, **values)
 
 
+def plural(n: int, one: str, many: str = "") -> str:
+    """Count things; ``many`` is ``one`` with an s unless given.
+
+    Examples
+    --------
+    >>> plural(1, "item"), plural(1200, "item"), plural(2, "row has", "rows have")
+    ('1 item', '1,200 items', '2 rows have')
+    """
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+
+
 def foremost(warnings: Iterable[str], most: int | None = MOST_WARNINGS) -> list[str]:
     """Give the first warnings by rank, and how many more there are; None gives all.
 

@@ -39,6 +39,7 @@ from arena.store.store import Store
 from arena.store.verify import verify
 from rating import __version__
 from rating.errors import DataError, RatingError
+from rating.sentences import plural
 from rating.tables.coding import LOGGED_SIDES, LoggedVotes, coded_list, microseconds
 from rating.tables.files import parsed
 from rating.tables.formats import as_csv, as_json
@@ -493,7 +494,7 @@ def check_bundle(folder: Path, page: Page, noted: str = "") -> Checked:
     check.run(noted)
     more = len(check.done.problems) - MOST_PROBLEMS
     if more > 0:
-        check.done.problems[MOST_PROBLEMS:] = [f"There are {more:,} problems more."]
+        check.done.problems[MOST_PROBLEMS:] = [f"And {plural(more, 'more problem')}."]
     return check.done
 
 
@@ -552,7 +553,7 @@ class _Check:
         for name in extra[:MOST_ENTRIES]:
             self.wrong(f"{_quoted(name)} is in the folder, and no bundle has such a file.")
         if len(extra) > MOST_ENTRIES:
-            self.wrong(f"{len(extra) - MOST_ENTRIES:,} files more are in the folder, too.")
+            self.wrong(f"So are {plural(len(extra) - MOST_ENTRIES, 'more file')}.")
         for name, entry in sorted(files):
             if name not in (*FILES, MANIFEST):
                 continue

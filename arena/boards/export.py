@@ -470,9 +470,7 @@ def _total(values: list[Any]) -> Any:
 
 
 def _style(answer: AnyRow) -> Row:
-    if is_erased(answer):
-        return dict.fromkeys(STYLES)
-    return style_of(answer.text)
+    return dict.fromkeys(STYLES) if is_erased(answer) else style_of(answer.text)
 
 
 def _answers(battle: LoggedBattle, texts: _Scrubber) -> Iterator[Row]:

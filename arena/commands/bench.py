@@ -49,6 +49,7 @@ from arena.terminal import (
     write_json,
 )
 from rating.errors import DataError
+from rating.sentences import plural
 from rating.tables.files import Files, parsed_toml, read_text
 
 if TYPE_CHECKING:
@@ -802,7 +803,7 @@ def _on_order(report: Mapping[str, Any]) -> list[str]:
     ends = f"{place['lower']:+z.3f} to {place['upper']:+z.3f}"
     return [
         f"Effect of being shown first: {place['effect']:+z.3f} ({ends}) wins, from "
-        f"{place['n']:,} pairs."
+        f"{plural(place['n'], 'pair')}."
     ]
 
 
@@ -850,7 +851,7 @@ def _figure(value: float | None) -> str:
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
     missing = [
-        f"{name!r}: {n:,} items without an answer (or without one of the baseline) are excluded."
+        f"{name!r}: {plural(n, 'item')} excluded, without an answer (or one of the baseline)."
         for name, n in report["missing"].items()
     ]
     return [*missing, *report["warnings"]]

@@ -34,7 +34,7 @@ from arena.commands.judge_work import (
 from arena.errors import EndpointError
 from arena.terminal import announced, say, stop, write_json
 from rating.errors import DataError
-from rating.sentences import concerning, foremost
+from rating.sentences import concerning, foremost, plural
 from rating.tables.files import ENTRY, in_mb, replacing, require_file
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def _show_written(work: Work, folder: Path, form: str) -> None:
     if not n:
         say("Nothing is due or written: run the same command without --batch to judge.")
         return
-    in_files = "one file" if len(files) == 1 else f"{len(files):,} files"
-    say(f"{folder}: {n:,} requests in {in_files}. {in_words(estimate)}")
+    written = f"{plural(n, 'request')} in {plural(len(files), 'file')}"
+    say(f"{folder}: {written}. {in_words(estimate)}")
     if n < estimate.n_calls and work.method.by_checklist:
         say("These requests write the missing checklists; read the results, and write again.")
     say("Send them, put the results into the folder, and run with --batch read.")
@@ -346,17 +346,17 @@ def _show_read(read: _Read, folder: Path, form: str) -> None:
         if failed:
             say(f"! Failed: {', '.join(failed)}.")
         for n, what in (
-            (read.missing, "calls are in no file"),
-            (read.unknown, "answers are to no call of this run, and are ignored"),
-            (read.twice, "requests were answered more than once: the first answer counts"),
-            (read.malformed, "lines cannot be read"),
+            (read.missing, "Calls in no file"),
+            (read.unknown, "Answers to no call of this run, ignored"),
+            (read.twice, "Requests answered more than once, where the first answer counts"),
+            (read.malformed, "Lines that cannot be read"),
         ):
             if n:
-                say(f"! {n:,} {what}.")
+                say(f"! {what}: {n:,}.")
         for sentence in read.sentences:
             say(f"! {sentence}")
         say(
-            f"{read.due:,} calls are due: use --batch write, or no --batch at the full price."
+            f"Calls due: {read.due:,}. Use --batch write, or no --batch at the full price."
             if read.due
             else "Nothing is due: run the same command without --batch to write the verdicts."
         )
@@ -614,7 +614,7 @@ def _show_jury(report: Report, out: Path, form: str, max_unparsed: float) -> Non
                 why = ", ".join(f"{n:,} {what}" for what, n in sorted(one["failed"].items()))
                 by = one["fallback"]["judge"] if "fallback" in one else ""
                 then = f": {by!r} judges them in its place" if by else ""
-                say(f"{name} has no verdict on {failed:,} cases ({why}){then}.")
+                say(f"{name} has no verdict on {plural(failed, 'case')} ({why}){then}.")
         if report["not_asked"]:
             say(f"Not asked: {', '.join(report['not_asked'])}.")
         for sentence in report["sentences"]:
@@ -872,6 +872,6 @@ def _on_place(place: Report | None) -> str:
         )
     return (
         f"Position effect of being shown first: {place['effect']:+z.3f} ± "
-        f"{place['standard_error']:.3f} ({place['n']:,} cases judged in both orders); "
+        f"{place['standard_error']:.3f} ({plural(place['n'], 'case')} judged in both orders); "
         "'corrected' is the preference minus this."
     )

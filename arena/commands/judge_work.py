@@ -19,6 +19,7 @@ from arena.errors import SettingsError
 from arena.terminal import Advance, announced, say, working, write_json
 from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
+from rating.sentences import plural
 from rating.tables.files import Files, read_text
 from rating.tables.peers import mention
 
@@ -320,7 +321,7 @@ def in_words(estimate: "Estimate") -> str:
         else "estimated from characters"
     )
     return (
-        f"{estimate.n_calls:,} calls, about {_rounded(estimate.tokens_in)} tokens in and "
+        f"{plural(estimate.n_calls, 'call')}, about {_rounded(estimate.tokens_in)} tokens in and "
         f"{_rounded(estimate.tokens_out)} out, {cost} ({known})."
     )
 

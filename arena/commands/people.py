@@ -13,6 +13,7 @@ from arena.domain.model import MOST_ORIGINS, Source, is_name, origin_of
 from arena.domain.people import Invitation, Pending, Person, Role
 from arena.errors import SettingsError, UnknownPersonError
 from arena.terminal import say, show, table, write_json
+from rating.sentences import plural
 
 if TYPE_CHECKING:
     from arena.store.store import Store
@@ -238,8 +239,9 @@ def erase(
             voters = erasing.voters_of(session, voter)
             judgements, there = erasing.extent(session, voters)
         say(
-            f"Voter {voters[0][:8]}, of {len(voters)} ids: {there.battles:,} battles, "
-            f"{there.texts:,} prompts and answers, {there.judgements:,} questions to judges."
+            f"Voter {voters[0][:8]}, of {plural(len(voters), 'id')}: "
+            f"{plural(there.battles, 'battle')}, {there.texts:,} prompts and answers, "
+            f"{plural(there.judgements, 'question')} to judges."
         )
         if not yes:
             _confirm("erase")
@@ -252,11 +254,13 @@ def erase(
             forget=True,
             tombstone=votes == "tombstone",
         )
+        deleted = plural(gone.votes, "vote was", "votes were")
         say(
-            f"Erased: the texts of {gone.battles:,} battles, {gone.judgements:,} questions to "
-            f"judges, and the identity in {gone.names:,} rows. "
+            f"Erased: the texts of {plural(gone.battles, 'battle')}, "
+            f"{plural(gone.judgements, 'question')} to judges, and the identity in "
+            f"{plural(gone.names, 'row')}. "
             + (
-                f"{gone.votes:,} votes were deleted, and a deletion record states it."
+                f"{deleted} deleted, and a deletion record states it."
                 if votes == "tombstone"
                 else "The votes stay, without texts."
             )
@@ -269,8 +273,8 @@ def erase(
 def _of_studies(n: int, votes: str) -> str:
     """Describe what happened to a voter's ratings in studies."""
     if votes == "tombstone":
-        return f"{n:,} ratings in studies were deleted."
-    return f"{n:,} ratings in studies are anonymous now, and their comments are deleted."
+        return f"{plural(n, 'rating')} in studies deleted."
+    return f"{plural(n, 'rating')} in studies made anonymous, with comments deleted."
 
 
 def _confirm(word: str) -> None:

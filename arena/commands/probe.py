@@ -52,6 +52,7 @@ from arena.terminal import (
 )
 from rating import __version__
 from rating.errors import DataError
+from rating.sentences import plural
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
@@ -584,8 +585,8 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
         now = datetime.now(UTC)
         votes, fresh = integrity.decide(store, "exclude", [target], reason, TERMINAL, now)
     already = f"; {votes - fresh:,} were excluded before" if votes > fresh else ""
-    are = "vote is" if fresh == 1 else "votes are"
-    say(f"{target}: {fresh:,} {are} excluded from {DEFAULT.name}{already}.")
+    are = plural(fresh, "vote is", "votes are")
+    say(f"{target}: {are} excluded from {DEFAULT.name}{already}.")
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
@@ -612,8 +613,8 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     with arena_store(database) as store:
         now = datetime.now(UTC)
         _, fresh = integrity.decide(store, "readmit", [target], reason, TERMINAL, now)
-    count = "vote counts" if fresh == 1 else "votes count"
-    say(f"{target}: {fresh:,} {count} again in {DEFAULT.name}.")
+    count = plural(fresh, "vote counts", "votes count")
+    say(f"{target}: {count} again in {DEFAULT.name}.")
 
 
 def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:
@@ -647,15 +648,14 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
         return
     say(
         f"In {result['named']:,} of {result['battles']:,} battles a model named itself "
-        f"({result['answers']:,} answers)."
+        f"({plural(result['answers'], 'answer')})."
     )
     for model, n in sorted(result["by_model"].items()):
-        say(f"{model}: {n:,} answers")
+        say(f"{model}: {plural(n, 'answer')}")
     if result["applied"] and result["applied"]["held"]:
         say("The rule is suspended: it would exclude more than a fifth of the votes.")
     elif result["applied"]:
-        n = result["applied"]["votes"]
-        say(f"{n:,} {'vote is' if n == 1 else 'votes are'} excluded now.")
+        say(f"{plural(result['applied']['votes'], 'vote is', 'votes are')} excluded now.")
 
 
 def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:
@@ -694,7 +694,7 @@ def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -
     head = (
         f"The model is identified for {_ends(result['accuracy'])} of the answers from their "
         f"words; always naming the most frequent model reaches {result['majority']:.0%}. "
-        f"{result['groups']:,} prompts."
+        f"{plural(result['groups'], 'prompt')}."
     )
     grid = terminal.table(("Model", "Answers", "Known", "Words"), rows, right=range(1, 3))
     show(plain(head), grid)
@@ -779,8 +779,9 @@ def attack(
 
 def _show_attack(result: Mapping[str, Any]) -> None:
     head = (
-        f"{result['accounts']:,} accounts with {result['votes']:,} votes each "
-        f"({result['strategy']}) move {result['model']}, averaged over {result['runs']:,} runs:"
+        f"Gain of {result['model']} by {plural(result['accounts'], 'account')} with "
+        f"{plural(result['votes'], 'vote')} each ({result['strategy']}), averaged over "
+        f"{plural(result['runs'], 'run')}:"
     )
     rows = [
         (
@@ -801,8 +802,6 @@ def _show_attack(result: Mapping[str, Any]) -> None:
 
 
 def _on_hold(held: Mapping[str, Any]) -> str:
-    from judge.studies.estimates import plural
-
     first = "Rank 1 holds" if held["ranks"] == 1 else f"Ranks 1-{held['ranks']} hold"
     if not held["accounts"]:
         ranks = first.split(" hold")[0].replace("R", "r", 1)

@@ -44,6 +44,7 @@ from arena.terminal import (
 )
 from rating.errors import DataError
 from rating.options import KAPPAS, RateOptions
+from rating.sentences import plural
 from rating.tables import formats
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def rate(
         from rating.tables.formats import SCHEMA, write_logs
 
         paths = write_logs(result, logs, datetime.now(UTC), _developers(source[0]))
-        say(f"{logs}: {len(paths):,} files as every_eval_ever {SCHEMA} has them.")
+        say(f"{logs}: {plural(len(paths), 'file')} as every_eval_ever {SCHEMA} has them.")
         say(
             "Unknown raters, producers and deployments are written as 'unknown': add what you "
             "know before you share the files."
@@ -274,7 +275,7 @@ def voters(
         with closing(Store(source[0])) as store:
             applied = integrity.apply(store, report, datetime.now(UTC))
         for done in applied:
-            words = f"{done['votes']:,} votes of {done['voters']:,} voters"
+            words = f"{plural(done['votes'], 'vote')} of {plural(done['voters'], 'voter')}"
             if done["held"]:
                 say(
                     f"Rule {done['rule']!r} is suspended: with these {words} it would exclude "
@@ -358,7 +359,7 @@ def _on_gold(source: Sequence[str]) -> "dict[str, VoterAccuracy]":
 def _show_voters(report: "VotersReport", on_gold: "Mapping[str, VoterAccuracy]") -> None:
     rest = [voter for voter in report.voters if voter.examined and not voter.flagged]
     head = (
-        f"{report.votes:,} votes by {len(report.voters):,} voters. "
+        f"{plural(report.votes, 'vote')} by {plural(len(report.voters), 'voter')}. "
         f"{len(report.flagged) + len(rest):,} are examined, {len(report.flagged):,} are "
         "flagged. All voters, with reasons: --format csv."
     )
@@ -379,7 +380,7 @@ def _cells(voter: "CheckedVoter") -> tuple[str, ...]:
         voter.voter,
         f"{voter.votes:,}",
         f"{voter.max_log_e:.1f}",
-        "–" if voter.flagged_at is None else f"{voter.flagged_at:,} votes",
+        "–" if voter.flagged_at is None else plural(voter.flagged_at, "vote"),
         "yes" if voter.flagged_jointly else "–",
         f"{voter.weight:g}",
     )
@@ -826,8 +827,8 @@ def reasons(
     else:
         known = ", ".join(f"{n:,} {name}" for name, n in report.intents.items()) or "none"
         about = (
-            f"{report.votes:,} votes by {report.voters:,} voters; {report.explained:,} with a "
-            f"reason. Intent: {known}."
+            f"{plural(report.votes, 'vote')} by {plural(report.voters, 'voter')}; "
+            f"{report.explained:,} with a reason. Intent: {known}."
         )
         show(
             plain(about),

@@ -36,6 +36,7 @@ from arena.domain.room_view import Trial
 from arena.domain.vote import FAILURES, FailureClass
 from arena.errors import SettingsError
 from arena.terminal import plain, present, say, show, table, working, write_json
+from rating.sentences import plural
 
 if TYPE_CHECKING:
     from arena.boards.bundle import Checked
@@ -141,7 +142,8 @@ def simulate(
         store.hold_lease()
         store.register(POCKET_MODELS, datetime.now(UTC))
         made = asyncio.run(_simulate(store, votes, seed, advance))
-    say(f"{made:,} votes cast with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
+    cast = plural(made, "vote")
+    say(f"{cast} cast with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
 
 
 def models(*, roster: RosterFile = None) -> None:
@@ -517,9 +519,9 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         return
     budget = "no limit" if day["budget"] is None else f"of ${day['budget']:,.2f}"
     head = (
-        f"{day['running']:,} battles are being answered. In the last 24 hours, "
-        f"{day['battles']:,} began, {day['votes']:,} votes were cast, and "
-        f"${day['dollars']:,.2f} was spent ({budget})."
+        f"{plural(day['running'], 'battle is', 'battles are')} being answered. In the last 24 "
+        f"hours, {day['battles']:,} began, {plural(day['votes'], 'vote was', 'votes were')} cast, "
+        f"and ${day['dollars']:,.2f} was spent ({budget})."
     )
     names = ("Model", "Answers", "Failed", "First token", "95%", "Dollars")
     rows = [
@@ -560,14 +562,14 @@ def _of_race(race: "RaceStanding") -> str:
     first, second = race.between
     if race.lead is None:
         return (
-            f"Race of {first} and {second}: inconclusive so far ({race.votes:,} votes of "
-            f"{race.voters:,} voters)."
+            f"Race of {first} and {second}: inconclusive so far ({plural(race.votes, 'vote')} of "
+            f"{plural(race.voters, 'voter')})."
         )
     state = "separated: the race may end" if race.separated else "not separated"
     return (
         f"Race of {first} and {second}: {race.lead:+z.0f} points ({race.lower:+z.0f} to "
-        f"{race.upper:+z.0f}) after {race.votes:,} votes of {race.voters:,} voters; {state} "
-        f"(level {100 * race.level:g}%, valid at any interim look)."
+        f"{race.upper:+z.0f}) after {race.votes:,} votes of {plural(race.voters, 'voter')}; "
+        f"{state} (level {100 * race.level:g}%, valid at any interim look)."
     )
 
 
@@ -577,8 +579,8 @@ def _on_failures(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for one in model["failures"]:
             failures.add(one["failure"])
             yield (
-                f"{model['model']}: {FAILURES[one['failure']]}, {one['times']:,} times, last at "
-                f"{one['last']:%Y-%m-%d %H:%M} UTC: {one['sentence']}"
+                f"{model['model']}: {FAILURES[one['failure']]}, {plural(one['times'], 'time')}, "
+                f"last at {one['last']:%Y-%m-%d %H:%M} UTC: {one['sentence']}"
             )
     if FailureClass.AUTH in failures:
         yield "Replace a refused key in the file that ARENA_KEYS names; the next request uses it."
@@ -802,20 +804,20 @@ def _verify_folder(folder: Path, noted: str, form: str) -> None:
 
 def _of_folder(checked: "Checked") -> str:
     if n := len(checked.problems):
-        return f"{n:,} problem{'s' if n > 1 else ''}."
+        return f"{plural(n, 'problem')}."
     if not checked.links:
         return f"files verified, hash {checked.hash}; the votes are not in the folder."
     return (
         f"vote log and board verified, {checked.models:,} models rated again from "
-        f"{checked.votes:,} votes; hash "
-        f"{checked.hash}; {checked.links:,} links, the newest with hash {checked.head}."
+        f"{plural(checked.votes, 'vote')}; hash "
+        f"{checked.hash}; {plural(checked.links, 'link')}, the newest with hash {checked.head}."
     )
 
 
 def _in_words(verified: "Verified") -> str:
     if verified.problem:
-        return f"vote log not verified after {verified.links:,} links. {verified.problem}"
-    words = f"vote log verified, {verified.links:,} links"
+        return f"vote log not verified after {plural(verified.links, 'link')}. {verified.problem}"
+    words = f"vote log verified, {plural(verified.links, 'link')}"
     if verified.head:
         words += f", the newest with hash {verified.head}"
     words += f". {verified.hashes_only:,} of {verified.votes:,} votes are hashes only"
@@ -828,7 +830,7 @@ def _in_words(verified: "Verified") -> str:
     if verified.noted is not None and verified.noted < (verified.marked or 0):
         words += "; of the hash noted before that, votes bind the choice, who and when alone"
     if verified.erased:
-        words += f". {verified.erased:,} texts were erased; their hashes remain"
+        words += f". {plural(verified.erased, 'text was', 'texts were')} erased; hashes remain"
     if verified.taken_out:
         words += (
             f". Votes deleted: {verified.deleted:,}, with exclusions of them: "
@@ -853,4 +855,4 @@ def _of_scope(scope: "Scope") -> str:
 
 def _counts(rows: int, votes: int, head: str) -> str:
     newest = f", the newest with hash {head[:16]}" if head else ""
-    return f"{rows:,} rows, among them {votes:,} votes{newest}."
+    return f"{plural(rows, 'row')}, among them {plural(votes, 'vote')}{newest}."

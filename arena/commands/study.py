@@ -46,6 +46,7 @@ from arena.terminal import (
 from judge.case import RERUN
 from judge.studies.options import NewcomerOptions, StudyOptions, Terms
 from rating.errors import DataError
+from rating.sentences import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -682,7 +683,8 @@ def create(
         _people_study_require_new(studies.names(session), name)
         studies.create(session, plan, planned, datetime.now(UTC))
     n = sum(one.kind in (Kind.ITEM, Kind.PILOT) for one in planned)
-    say(f"The study {name!r} has {n:,} items with {raters_per_item} ratings each.")
+    each = plural(raters_per_item, "rating")
+    say(f"The study {name!r} has {plural(n, 'item')} with {each} each.")
     say(f"People rate them at /studies/{name}.")
 
 
@@ -760,7 +762,7 @@ def export(
     with arena_store(database) as store:
         _require_study(store.read(studies.names), name)
         n = write(store, name, to)
-    say(f"{to} has {n:,} ratings.")
+    say(f"{to} has {plural(n, 'rating')}.")
 
 
 def _people_study_show(result: "StudyStatus") -> None:
@@ -782,8 +784,8 @@ def _people_study_show(result: "StudyStatus") -> None:
     )
     lines = [
         f"{result.plan.name}: {result.done:,} of {result.items:,} items have their "
-        f"{result.plan.raters_per_item} ratings; {result.ratings:,} ratings by "
-        f"{len(result.raters):,} raters.",
+        f"{plural(result.plan.raters_per_item, 'rating')}; {plural(result.ratings, 'rating')} by "
+        f"{plural(len(result.raters), 'rater')}.",
         f"Krippendorff's alpha {alpha}, Gwet's AC1 {ac1}.",
     ]
     if result.pilot:

@@ -47,9 +47,7 @@ async def keep_releasing(
 def is_due(store: Store, now: datetime, *, private: bool) -> bool:
     """Return whether the last release is a week old, or there are votes enough for the first."""
     last = store.read(log.newest_topics, private=private)
-    if last is None:
-        return store.read(log.newest_vote) >= LEAST
-    return now - last.created >= WEEK
+    return store.read(log.newest_vote) >= LEAST if last is None else now - last.created >= WEEK
 
 
 def release_topics(store: Store, now: datetime, *, private: bool) -> None:

@@ -44,11 +44,11 @@ from judge.probe.verdicts import (
     interventions,
     kinds,
 )
-from judge.studies.estimates import plural
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.native import for_similarity, unfit
 from judge.verdict import Run
 from rating.errors import DataError
+from rating.sentences import plural
 from rating.tables.columns import quoted_names
 from rating.tables.files import json_or_text, read_text
 from rating.typing import Ints

@@ -21,12 +21,13 @@ from judge.probe.robustness import Probe, Row, Scores, by_kind, success_of
 from judge.probe.similarity import UNKNOWN, tf_idf, words
 from judge.probe.verdicts import DOSES, HARMLESS, LENGTH, MEANING, MISSING, PEOPLE, Basis
 from judge.studies.alignment import on_cases
-from judge.studies.estimates import Estimate, gap_of, joined, plural
+from judge.studies.estimates import Estimate, gap_of, joined
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import NamedCase, Source
 from judge.tables.native import for_judge
 from judge.verdict import Judged, by_case, verdicts
 from rating.errors import DataError
+from rating.sentences import plural
 from rating.tables.columns import KNOWN
 from rating.tables.files import Files
 from rating.tables.vote_filter import SKIP

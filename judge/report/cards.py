@@ -510,8 +510,9 @@ def _ranking(plain: Plain) -> CardView:
     subtitle = "compared with the unweighted board"
     if most is None:
         return CardView(RANKING, subtitle, False, verdict, rows)
+    best = sorted(most["moves"], key=lambda move: move["rank_default"])[:MOST_SLOPES]
     picture = slopes(
-        [(x["model"], x["rank_default"], x["rank"], _is_sure(x)) for x in _drawn(most)],
+        [(x["model"], x["rank_default"], x["rank"], _is_sure(x)) for x in best],
         title=f"Ranks, unweighted and with {most['weighting']}",
     )
     legend = (
@@ -520,11 +521,6 @@ def _ranking(plain: Plain) -> CardView:
         "excludes 0; grey: it does not."
     )
     return CardView(RANKING, subtitle, False, verdict, rows, picture, legend)
-
-
-def _drawn(board: Plain) -> list[Plain]:
-    """Return the best models, as many that their lines can be distinguished."""
-    return sorted(board["moves"], key=lambda move: move["rank_default"])[:MOST_SLOPES]
 
 
 def _sure(boards: list[Plain]) -> str:

@@ -28,7 +28,6 @@ from judge.studies.estimates import (
     over,
     percent,
     percent_of,
-    plural,
 )
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.options import StudyOptions
@@ -39,7 +38,7 @@ from rating import Outcome
 from rating.errors import ConvergenceError
 from rating.leave_out import sums_within
 from rating.outcome import of_sides
-from rating.sentences import foremost
+from rating.sentences import foremost, plural
 from rating.tables.files import Files
 from rating.tables.formats import Table
 from rating.tables.vote_filter import BOTH
@@ -293,16 +292,14 @@ def panel_page(panel: Panel, made: date) -> Page:
         title="How many independent judges is this panel worth?",
         opening=PANEL_OPENING,
         about=_panel_about(panel),
-        answers=(Answer(_who(panel), _tone(panel), panel.headline, panel.sentences),),
+        answers=(
+            Answer(f"Panel of {panel.card.k}", _tone(panel), panel.headline, panel.sentences),
+        ),
         first=Section("The panel", table=_card(panel), more=tuple(_tables(panel))),
         sections=tuple(sections),
         made=made,
     )
     return page.answered() if panel.n_prompts < MIN_PROMPTS else page
-
-
-def _who(panel: Panel) -> str:
-    return f"Panel of {panel.card.k}"
 
 
 def _tone(panel: Panel) -> Tone:

@@ -34,7 +34,6 @@ from judge.studies.estimates import (
     number_of,
     percent,
     percent_of,
-    plural,
     points_of,
     signed_of,
 )
@@ -46,6 +45,7 @@ from judge.studies.reliability import CONDITION, Rates
 from rating import Outcome, __version__
 from rating.charts.drawing import Scale
 from rating.outcome import of_sides
+from rating.sentences import plural
 from rating.tables import formats
 from rating.tables.files import LINES, in_latex, in_markdown, shown, visible
 from rating.tables.formats import Table

@@ -16,11 +16,11 @@ from judge.report.page import Answer, Figure, Page, Section, write_forms
 from judge.report.plots import Mark, scatter, spanning
 from judge.report.studies import option_words
 from judge.studies.boards import FIGURES, KINDS, NOISE_FREED, RULES, Pair
-from judge.studies.estimates import NAMES, NONE, Estimate, minus, number_of, percent_of, plural
+from judge.studies.estimates import NAMES, NONE, Estimate, minus, number_of, percent_of
 from judge.studies.plan import WANTED_ALPHA, WANTED_RATERS, AlphaPlan, RaterPlan
 from judge.studies.raters import CONFIDENCE, Rater, RaterStudy
 from judge.studies.scores import MEAN_WIN_RATE, TOP, Scored, mean_win_rates
-from rating.sentences import foremost
+from rating.sentences import foremost, plural
 from rating.tables.formats import Table
 
 # Report on raters

@@ -33,6 +33,7 @@ from judge.verdict import (
 )
 from rating.errors import DataError
 from rating.outcome import of_sides
+from rating.sentences import plural
 from rating.tables.vote_filter import BOTH
 
 LOOKED_AT = 2000
@@ -175,7 +176,10 @@ def rows_and_report(
             *_on_judge(judge, run, method, failed, lacking),
             *_on_fences(method),
             *_unused(method, cases),
-            *map(_on_error, errors),
+            *(
+                f"{x['n']:,} {x['failure']}: the endpoint reports {x['sentence']!r}."
+                for x in errors
+            ),
             *repeats(cases),
         ],
         "next": run.stopped and _next(run, method, lacking),
@@ -233,10 +237,6 @@ def _errors(failed: Failed) -> list[dict[str, Any]]:
         {"failure": failure, "sentence": sentence, "n": n}
         for (failure, sentence), n in counts.most_common(MOST_ERRORS)
     ]
-
-
-def _on_error(error: Mapping[str, Any]) -> str:
-    return f"{error['n']:,} {error['failure']}: the endpoint reports {error['sentence']!r}."
 
 
 def _place_of(run: Run) -> PositionEffect | None:
@@ -331,8 +331,8 @@ def _on_judge(
     if any(detail == NO_CHECKLIST for _, _, detail in failed):
         unlisted = {row.case_id for row in run.judged if row.detail == NO_CHECKLIST}
         warnings.append(
-            f"{len(unlisted)} cases have no checklist, because no checklist by {judge!r} could be "
-            "parsed: they are not judged."
+            f"{plural(len(unlisted), 'case has', 'cases have')} no checklist: not judged, because "
+            f"no checklist by {judge!r} could be parsed."
         )
     n_without = run.by_status.get(FailureClass.NO_LOGPROBS, 0)
     refused: Counter[str] = Counter()
@@ -342,14 +342,14 @@ def _on_judge(
     if unparsed := unparsed_of(run).sentence:
         warnings.append(unparsed)
     warnings += [
-        f"{n:,} questions were refused by {name!r}, and have no verdict. --again refused asks "
-        "them once more."
+        f"{name!r} refused {plural(n, 'question')}: no verdict. --again refused asks once more."
         for name, n in refused.items()
     ]
     if lacking:
         warnings += [_on_logprobs(method)] if run.stopped is None else []
     elif n_without:
-        warnings.append(f"{n_without} replies have no log-probabilities, and no verdict.")
+        replies = plural(n_without, "reply", "replies")
+        warnings.append(f"{replies} without log-probabilities, and so without a verdict.")
     return warnings
 
 

@@ -50,7 +50,6 @@ from judge.studies.estimates import (
     number_of,
     percent,
     percent_of,
-    plural,
     points_of,
 )
 from judge.studies.gates import MIN_CASES, MIN_PROMPTS, RATERS, Verdict
@@ -59,7 +58,7 @@ from judge.studies.plan import Plan
 from judge.studies.powered import PoweredRatings
 from judge.studies.rows import RowTexts, read_texts
 from rating.outcome import of_sides
-from rating.sentences import foremost
+from rating.sentences import foremost, plural
 from rating.tables import formats
 from rating.tables.files import Files
 from rating.tables.formats import Table

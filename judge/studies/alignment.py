@@ -16,7 +16,7 @@ from judge.tables.native import for_judge
 from rating.counting import spelling
 from rating.errors import DataError
 from rating.outcome import of_sides
-from rating.sentences import counted
+from rating.sentences import counted, plural
 from rating.tables.coding import Coded, LoggedVotes, coded_list
 from rating.tables.files import SHOWN
 from rating.tables.peers import noticing
@@ -195,8 +195,8 @@ def _joined(
             missed = f"No item is in both files by {', '.join(tried)}. " if tried else ""
             note = f"{missed}Votes and verdicts are matched by {by}."
             gaps = [
-                f"{int((own < 0).sum()):,} {what} excluded: without {NAMES[role]}."
-                for own, role, what in zip(codes, roles, ("votes", "verdicts"), strict=True)
+                f"{plural(int((own < 0).sum()), what)} excluded: without {NAMES[role]}."
+                for own, role, what in zip(codes, roles, ("vote", "verdict"), strict=True)
                 if (own < 0).any()
             ]
             return roles, names, code, [*([note] if tried or roles in KEYS else []), *gaps]

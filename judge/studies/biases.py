@@ -28,7 +28,6 @@ from judge.studies.estimates import (
     gap_of,
     percent,
     percent_of,
-    plural,
     ratio,
 )
 from judge.studies.gates import MIN_ITEMS, MIN_MODELS, MIN_PROMPTS
@@ -44,7 +43,7 @@ from rating.leave_out import (
     sums_within,
     two_way,
 )
-from rating.sentences import Sentence
+from rating.sentences import Sentence, plural
 from rating.typing import Floats, Ints
 from rating.variants import POINTS_PER_NAT
 

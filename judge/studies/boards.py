@@ -643,9 +643,7 @@ def from_influence(value: float, influence: Floats, *, n: int, level: float) -> 
 
 
 def _term(items: Items, labels: Labels, name: str) -> Floats:
-    if name == POSITION:
-        return labels.first.astype(np.float64)
-    return items.gaps[name][labels.item]
+    return labels.first.astype(np.float64) if name == POSITION else items.gaps[name][labels.item]
 
 
 def _influence(fitted: Fit, data: Comparisons) -> Floats:

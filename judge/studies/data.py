@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from judge.case import Order
 from judge.studies.alignment import LIST_TERM, REFUSAL, Aligned, align, merged
-from judge.studies.estimates import by_rater, plural
+from judge.studies.estimates import by_rater
 from judge.studies.rows import COST, ITEM, LATENCY, Items, Labels, Rows, Source, read_rows
 from rating.counting import spelling
 from rating.errors import DataError
 from rating.outcome import of_sides
+from rating.sentences import plural
 from rating.tables.coding import Coded
 from rating.tables.columns import UNLABELLED
 from rating.tables.vote_filter import BOTH, beside_both, blank
@@ -160,7 +161,7 @@ def study_data(aligned: Aligned) -> StudyData:
     items = replace(aligned.items, gaps=_gaps(aligned))
     people = labels_of_people(aligned)
     voters = cast.names.get("voter")
-    warnings = [*aligned.warnings, *_dropped(cast, "votes"), *_dropped(given, "verdicts")]
+    warnings = [*aligned.warnings, *_dropped(cast, "vote"), *_dropped(given, "verdict")]
     first, unsure = _shown_first(given, aligned.items, item[1], flipped[1])
     if unsure:
         warnings.append(unsure)
@@ -266,7 +267,7 @@ def _gaps(aligned: Aligned) -> dict[str, Floats]:
 
 def _dropped(rows: Rows, what: str) -> Iterator[str]:
     for reason, n in rows.dropped.items():
-        yield f"{n:,} {what} excluded: {reason}."
+        yield f"{plural(n, what)} excluded: {reason}."
     yield from rows.notes
 
 
@@ -339,8 +340,8 @@ def _judges(
     nameless = blank(rows.names["judge"])
     if names and nameless.any():
         raise DataError(
-            f"{int(nameless.sum()):,} verdicts of {rows.source!r} name no judge, and others "
-            "do: name it in all of them."
+            f"No judge is named in {plural(int(nameless.sum()), 'verdict')} of {rows.source!r}, "
+            "and one is in others: name it in all of them."
         )
     single = rows.named("order") != BOTH
 

@@ -384,15 +384,6 @@ def _with_ends(
     return f"{text} ({minus(write(lower))}{between}{minus(write(upper))})"
 
 
-def plural(n: int, word: str) -> str:
-    """Count things.
-
-    >>> plural(1, "item"), plural(1200, "item")
-    ('1 item', '1,200 items')
-    """
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
-
-
 # Variance components
 
 

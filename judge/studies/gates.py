@@ -13,11 +13,11 @@ from judge.studies.estimates import (
     number_of,
     percent,
     percent_of,
-    plural,
     points_of,
     signed_of,
 )
 from judge.studies.options import Raters
+from rating.sentences import plural
 
 Verdict = Literal["yes", "no", "inconclusive"]
 Unranked = Literal["", "no_side", "not_identified"]

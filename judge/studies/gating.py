@@ -14,7 +14,6 @@ import scipy
 
 from judge.studies.alignment import align
 from judge.studies.data import judge_of, one_a_case, study_data
-from judge.studies.estimates import plural
 from judge.studies.licence import Graded, Licence, counted, require_people
 from judge.studies.newcomer import variance_of_sum
 from judge.studies.powered import powered_lead, row_scores
@@ -39,6 +38,7 @@ from rating.decide import (
 from rating.errors import DataError, NotIdentifiedError
 from rating.outcome import of_sides
 from rating.rows import VoteRows
+from rating.sentences import plural
 from rating.tables.coding import LoggedVotes
 from rating.tables.columns import Reading
 from rating.tables.counts import read_rows as read_vote_rows

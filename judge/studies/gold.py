@@ -15,12 +15,13 @@ import numpy as np
 import scipy
 
 from judge.ifeval import Checked, Task, check
-from judge.studies.estimates import Estimate, number_of, percent, percent_of, plural
+from judge.studies.estimates import Estimate, number_of, percent, percent_of
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import OUTCOMES, RIGHT, Source
 from rating.errors import DataError
 from rating.leave_out import positive_part, quantile
 from rating.outcome import Outcome
+from rating.sentences import plural
 from rating.tables.columns import KNOWN
 from rating.tables.vote_filter import LABELS
 from rating.typing import Bools, Floats, Ints

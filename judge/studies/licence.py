@@ -39,7 +39,7 @@ from judge.studies.data import (
     shared_by,
     study_data,
 )
-from judge.studies.estimates import FEWEST_PEOPLE, MeanOfPrompts, minus, plural
+from judge.studies.estimates import FEWEST_PEOPLE, MeanOfPrompts, minus
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.newcomer import Compared, Kind, variance_of_sum, with_signal
 from judge.studies.options import Terms
@@ -50,6 +50,7 @@ from judge.verdict import SETTLED
 from rating.errors import DataError
 from rating.leave_out import quantile
 from rating.outcome import of_sides
+from rating.sentences import plural
 from rating.tables.files import parsed_toml, read_text
 from rating.typing import Bools, Floats, Ints
 

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from judge.studies.alignment import align
 from judge.studies.biases import own_model
 from judge.studies.data import JudgeVerdicts, StudyData, judge_of, study_data
-from judge.studies.estimates import Estimate, finite, joined, plural, points_of
+from judge.studies.estimates import Estimate, finite, joined, points_of
 from judge.studies.options import FEWEST_KNOWN, CalibrationMethod, NewcomerOptions
 from judge.studies.powered import powered_ratings
 from judge.studies.rows import Items, Labels, Rows, Source, read_rows
 from rating.errors import DataError, NotIdentifiedError
 from rating.leave_out import clustered_variance, influence_variance, quantile, sums_within, two_way
 from rating.likelihood import Logistic, hessian, minimise, solve
+from rating.sentences import plural
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT, to_points
 

@@ -50,7 +50,6 @@ from judge.studies.estimates import (
     over_another,
     over_people,
     pair_agreement,
-    plural,
 )
 from judge.studies.gates import (
     MIN_ITEMS,
@@ -80,7 +79,7 @@ from judge.studies.rows import Items, Labels, Source
 from judge.tables.cases import read_outputs, read_prompts
 from rating.errors import DataError, NotIdentifiedError, RatingError
 from rating.leave_out import influence_factor, quantile
-from rating.sentences import concerning
+from rating.sentences import concerning, plural
 from rating.typing import Bools, Floats
 from rating.variants import to_points
 
@@ -285,8 +284,9 @@ def study_judge(
     tell("baselines")
     rules = baselines(shared.items, voted(shared.items, cast, options), own, options)
     swapped = None
-    if _both_orders(judge.in_orders):
-        swapped = swaps(items, judge.in_orders, options.draws())
+    labels = judge.in_orders
+    if np.isin(labels.item[labels.first == 1], labels.item[labels.first == -1]).any():
+        swapped = swaps(items, labels, options.draws())
     tell("boards")
     of_people, of_judge = (
         _identified("Boards", board, warnings)
@@ -393,10 +393,6 @@ def _ranking(data: StudyData, verdicts: Labels, options: StudyOptions) -> System
         return system_ranking(data.items, data.people, verdicts, options.draws())
     except NotIdentifiedError:
         return None
-
-
-def _both_orders(labels: Labels) -> bool:
-    return bool(np.isin(labels.item[labels.first == 1], labels.item[labels.first == -1]).any())
 
 
 def _moved(

@@ -23,6 +23,7 @@ from judge.studies.estimates import (
     Statistic,
     clustered,
     counts,
+    finite,
     gap_of,
     joined,
     majority,
@@ -30,13 +31,13 @@ from judge.studies.estimates import (
     over,
     percent,
     percent_of,
-    plural,
 )
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.options import StudyOptions
 from judge.studies.rows import Labels, Rows, Source, read_rows
 from rating.errors import DataError
 from rating.leave_out import sums_within
+from rating.sentences import plural
 from rating.tables.coding import Coded
 from rating.tables.files import Files
 from rating.tables.sources import columns_of
@@ -528,9 +529,7 @@ def _mean_correlation(rows: Floats, k: int) -> Floats:
 
 
 def _n_eff(rows: Floats, k: int) -> Floats:
-    if k == 1:
-        return np.ones(len(rows))
-    return equivalent(_mean_correlation(rows, k), k)
+    return np.ones(len(rows)) if k == 1 else equivalent(_mean_correlation(rows, k), k)
 
 
 def equivalent(correlation: Floats, k: int) -> Floats:
@@ -697,7 +696,7 @@ class Panel:
                 for judge in self.judges
             ],
             "correlations": [
-                {"a": names[a], "b": names[b], "value": _known(self.correlations[a, b])}
+                {"a": names[a], "b": names[b], "value": finite(self.correlations[a, b])}
                 for a, b in combinations(range(len(names)), 2)
             ],
             "without_family": {
@@ -705,10 +704,6 @@ class Panel:
             },
             "warnings": list(self.warnings),
         }
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyOptions) -> Panel:

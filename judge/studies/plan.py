@@ -25,7 +25,6 @@ from judge.studies.estimates import (
     Estimate,
     Raters,
     clustered,
-    plural,
     ratio,
     scores_of,
 )
@@ -42,6 +41,7 @@ from judge.studies.rows import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
 from rating.leave_out import quantile, quantiles, sums_within, two_way
 from rating.likelihood import win_probability
+from rating.sentences import plural
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT
 

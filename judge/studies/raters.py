@@ -30,7 +30,6 @@ from judge.studies.estimates import (
     gap_of,
     pairs_with_others,
     percent_of,
-    plural,
     ratio,
     variance_shares,
 )
@@ -54,7 +53,7 @@ from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError
 from rating.leave_out import jackknife_variance, sums_within
 from rating.outcome import Outcome, of_sides
-from rating.sentences import Sentence, counted
+from rating.sentences import Sentence, counted, plural
 from rating.tables.files import Files
 from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints

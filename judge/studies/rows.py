@@ -299,7 +299,7 @@ def _once(rows: VoteFilter, *, unparsed: bool) -> tuple[str, ...]:
     rows.drop(twice, REPEATED if unparsed else VOTED_AGAIN)
     again = repeated([code for role, code in codes.items() if role != "run"])
     n = int((again & ~twice & np.any(ids, axis=0)).sum()) if unparsed else 0
-    note = f"{n:,} verdicts of one judge repeat an earlier one on the same item. They are counted."
+    note = f"Repeated verdicts of one judge on the same item, counted: {n:,}."
     return (note,) if n else ()
 
 

@@ -355,9 +355,7 @@ class Scored:
 
 
 def _unmatched(names: list[str], what: str) -> list[str]:
-    if not names:
-        return []
-    return [f"Excluded, because they {what}: {', '.join(names)}."]
+    return [f"Excluded, because they {what}: {', '.join(names)}."] if names else []
 
 
 def score_tables(

@@ -24,7 +24,6 @@ from judge.studies.estimates import (
     gap_of,
     percent,
     percent_of,
-    plural,
     ratio,
 )
 from judge.studies.gates import MIN_PROMPTS
@@ -38,6 +37,7 @@ from judge.tables.native import for_judge
 from judge.verdict import PENDING
 from rating.errors import ConvergenceError, DataError
 from rating.leave_out import sums_within
+from rating.sentences import plural
 from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Floats, Ints

@@ -10,7 +10,7 @@ import numpy as np
 
 from judge.studies.alignment import Aligned, align, on_voted
 from judge.studies.data import one_a_case, study_data
-from judge.studies.estimates import minus, plural
+from judge.studies.estimates import minus
 from judge.studies.licence import (
     BOUND,
     Licence,
@@ -24,6 +24,7 @@ from judge.studies.newcomer import Compared, with_signal
 from judge.studies.rows import Rows, Source, read_rows
 from rating.errors import DataError
 from rating.outcome import of_sides
+from rating.sentences import plural
 from rating.typing import Floats, Ints
 
 Status = Literal["valid", "revoked", "cannot_say"]

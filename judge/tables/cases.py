@@ -40,6 +40,7 @@ from judge.tables.annotations import (
 from judge.tables.native import announce_judged, for_judge
 from rating.errors import DataError, RatingError
 from rating.outcome import Outcome
+from rating.sentences import plural
 from rating.tables.coding import ROWS, layout_error, samples_of
 from rating.tables.columns import JUDGES, KNOWN, quoted_names
 from rating.tables.files import Files
@@ -221,11 +222,10 @@ def _read(
         yield judged
     if table is not None:
         announce_judged(table, left_out, n_judged, pairs=pairs)
-    answers = "rows have no answer on a side" if pairs else "answers are missing"
     if n_blank := left_out[NO_ANSWER]:
         text = (
-            f"{path}: {n_blank:,} {answers} (null or blank), of {n:,} rows. They are excluded: "
-            "ask the models again, or choose the other rows with --where."
+            f"{path}: no answer{' on a side' * pairs} (null or blank) in {n_blank:,} of "
+            f"{n:,} rows, which are excluded: ask the models again, or choose others by --where."
         )
         if not n_judged:
             raise DataError(text)
@@ -318,9 +318,9 @@ def _by_prompt(path: Source, warn: Callable[[str], None]) -> dict[Prompt, NamedC
                 again[named.case.prompt] = again.get(named.case.prompt, 0) + 1
     if again:
         warn(
-            f"{path}: {sum(again.values()):,} rows answer a prompt again, with another answer or "
-            f"by another model, {_shown(again)}. The first counts: choose one answer to each "
-            "prompt with --where."
+            f"{path}: {plural(sum(again.values()), 'row answers', 'rows answer')} a prompt again, "
+            f"with another answer or by another model, {_shown(again)}. The first counts: choose "
+            "one answer to each prompt with --where."
         )
     return first
 
@@ -334,7 +334,8 @@ def _against(
     """Set responses to one prompt against each other, and warn of those without a partner."""
     alone = [one for one in a if one not in b], [one for one in b if one not in a]
     words = [
-        f"{len(prompts):,} prompts of {mine!r} have no answer in {other!r}, {_shown(prompts)}"
+        f"{plural(len(prompts), f'prompt of {mine!r} has', f'prompts of {mine!r} have')} no "
+        f"answer in {other!r}, {_shown(prompts)}"
         for prompts, mine, other in zip(alone, names, names[::-1], strict=True)
         if prompts
     ]
@@ -491,8 +492,8 @@ def _without_null(table: Annotations) -> Annotations:
     if given.all():
         return table
     mention(
-        f"{table.source}: {(~given).sum():,} responses are null, of {table.n:,}. They are "
-        "excluded: ask the models again. A response that is blank follows nothing, and counts."
+        f"{table.source}: null responses, excluded: {(~given).sum():,} of {table.n:,}. Ask the "
+        "models again. A response that is blank follows nothing, and counts."
     )
     return table.taken(given)
 

@@ -231,14 +231,14 @@ def read_answers(sources: Iterable[str | Path | Files]) -> Answers:
                 again.add(row)
         if blank:
             mention(
-                f"{table.source}: {len(blank):,} answers are null or blank. They count as "
-                "missing: models of the roster are asked for them, and the items of other models "
+                f"{table.source}: answers that are null or blank, and so missing: {len(blank):,}. "
+                "Models of the roster are asked for them, and the items of other models "
                 "are excluded."
             )
         if again:
             mention(
-                f"{table.source}: {len(again):,} rows answer an item again, with another answer "
-                "of the same model. The first counts."
+                f"{table.source}: rows with another answer of the same model to an item: "
+                f"{len(again):,}. The first counts."
             )
     return answers
 

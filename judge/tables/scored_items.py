@@ -183,8 +183,8 @@ def read_scored_items(
                 )
     if changed:
         warnings.append(
-            f"{len(changed):,} items, such as {min(changed)!r}, have other texts in another file: "
-            "compare runs of one version of the task."
+            f"Items with other texts in another file: {len(changed):,}, such as {min(changed)!r}. "
+            "Compare runs of one version of the task."
         )
     metrics = dict.fromkeys(metric for metric, _ in metric_of.values())
     if len(metrics) > 1:
@@ -195,7 +195,7 @@ def read_scored_items(
             own = [one for one in files if name in one.model]
             errors = [text for one in own for text in one.error if text]
             msg = (
-                f"{len(errors):,} samples failed, such as with {errors[0][:SHOWN]!r}. Run them "
+                f"failed samples: {len(errors):,}, such as with {errors[0][:SHOWN]!r}. Run them "
                 "again, or choose other models with --models."
                 if errors
                 else "the column is empty. Choose another with --column score=NAME."

@@ -25,6 +25,7 @@ from rating.comparisons import Parts
 from rating.counting import count_packed, fits, narrowest, packed, unpacked
 from rating.errors import DataError, LayoutError
 from rating.outcome import OUTCOMES, Outcome, of_sides
+from rating.sentences import plural
 from rating.tables.columns import (
     JUDGES,
     KNOWN,
@@ -931,10 +932,10 @@ def renamed_warning(source: str, n: int, columns: tuple[str, str]) -> str:
     """Say that prompts have the text of others, and how to cluster them together."""
     id_, text = columns
     return (
-        f"{source}: {n:,} prompts have the same text in {text!r} as another one with a different "
-        f"{id_!r}. They are counted as different prompts, and intervals are too narrow. Cluster "
-        "them together: arena probe duplicates FILE --to GROUPED.parquet, then rate that with "
-        "--column prompt=prompt_group."
+        f"{source}: {plural(n, 'prompt has', 'prompts have')} the same text in {text!r} as "
+        f"another with a different {id_!r}. They count as different prompts, and intervals are "
+        "too narrow. Cluster them together: arena probe duplicates FILE --to GROUPED.parquet, "
+        "then rate that with --column prompt=prompt_group."
     )
 
 
@@ -956,6 +957,6 @@ def warning(source: str, paths: Sequence[Path], n: int, key: Sequence[str]) -> s
     run = f"import duckdb; duckdb.sql({copy!r})"
     how = f": python -c {shlex.quote(run)}" if len(paths) == 1 else "."
     return (
-        f"{source}: {n:,} rows repeat an earlier one in {', '.join(key)}. They are counted. If "
-        f"they are copies, rate a file without them{how}"
+        f"{source}: {plural(n, 'row repeats', 'rows repeat')} an earlier one in {', '.join(key)}. "
+        f"Repeated rows count. If they are copies, rate a file without them{how}"
     )

@@ -24,6 +24,7 @@ from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.options import KAPPAS
 from rating.outcome import OUTCOMES, SIDES, of_sides
 from rating.rows import VoteRows
+from rating.sentences import plural
 from rating.tables import peers, sources, vote_filter
 from rating.tables.coding import (
     MOMENTS,
@@ -182,8 +183,8 @@ def _counted(rows: VoteFilter, reading: Reading) -> Votes:
         warnings.append(vote_filter.warning(n_orders))
     if unprompted:
         warnings.append(
-            f"{unprompted:,} votes name no prompt, so prompts are not used: leave these "
-            "votes out to let the intervals allow for prompts."
+            f"{plural(unprompted, 'vote names', 'votes name')} no prompt: prompts are not used; "
+            "exclude such votes to let the intervals allow for prompts."
         )
     return Votes(
         Comparisons.of_cells(models, cells, list(people), reading.style),
@@ -294,8 +295,8 @@ def _parts(table: Table, factors: Sequence[str], side: str, live: Bools) -> list
         missing = live & np.array([not level for level in levels], dtype=bool)
         if missing.any():
             n = int(missing.sum() if table.n is None else table.n[missing].sum())
-            msg = f"The {name}_{side} is missing in {n} votes: name it, or leave these votes out."
-            raise DataError(msg)
+            where = f"The {name}_{side} is missing in {plural(n, 'vote')}"
+            raise DataError(f"{where}: name it, or exclude such votes.")
         columns.append(levels)
     return list(zip(*columns, strict=True))
 
@@ -500,7 +501,8 @@ def read_mix(source: object, column: str) -> "rating.Mix":
         name = as_name(rows, *wanted(rows.columns))
         counts = dict(rows.aggregate(f"{name}, count(*)", name).order("1").fetchall())
     if unnamed := sum(n for name, n in counts.items() if not (name and name.strip())):
-        raise DataError(f"{unnamed:,} prompts have no {column}: leave them out, or name it.")
+        have = plural(unnamed, "prompt has", "prompts have")
+        raise DataError(f"{have} no {column}: name it, or exclude such prompts.")
     return rating.Mix.of_counts(counts)
 
 

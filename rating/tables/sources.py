@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 import rating
 from rating.errors import DataError, LayoutError
+from rating.sentences import plural
 from rating.tables import coding, peers
 from rating.tables.coding import (
     MOMENTS,
@@ -287,8 +288,8 @@ def standardised(columns: Sequence[Floats], names: Sequence[str]) -> tuple[Float
 
 def _refuse(values: NDArray[Any], bad: Bools, what: str, wanted: str) -> None:
     if bad.any():
-        msg = f"A {what} is {values[bad][0]}, in {int(bad.sum())} rows; it must be {wanted}."
-        raise DataError(msg)
+        where = plural(int(bad.sum()), "row")
+        raise DataError(f"A {what} is {values[bad][0]}, in {where}; it must be {wanted}.")
 
 
 # Relations of a source
@@ -813,8 +814,9 @@ def require_one_kind(rows: Relation, source: str, asked: Collection[str | None])
                 ways[0] = ways[0].replace(name, f"coalesce(CAST({name} AS VARCHAR), '')", 1)
             safe = (shlex.quote(x) if {*x} & {*'"$`!\\'} else f'"{x}"' for x in ways)
             raise DataError(
-                f"{source!r} mixes votes of people ({n:,} rows) and verdicts of language models "
-                f"({n_judged:,} rows: {some}), by its column {name!r}. Rate them apart: --where "
+                f"{source!r} mixes votes of people ({plural(n, 'row')}) and verdicts of language "
+                f"models ({plural(n_judged, 'row')}: {some}), by its column {name!r}. Rate them "
+                "apart: --where "
                 f"{' or --where '.join(safe)}."
             )
         if name in JUDGES:

@@ -15,6 +15,7 @@ from rating.counting import fits, narrowest, occurring, packed, spelling
 from rating.errors import DataError, LayoutError
 from rating.outcome import OUTCOMES, SHOWN_FIRST, Outcome, of_sides
 from rating.rows import VoteRows
+from rating.sentences import plural
 from rating.tables import sources
 from rating.tables.coding import Coded, Table, ranked, readings
 from rating.tables.columns import UNLABELLED, Reading
@@ -102,7 +103,7 @@ class VoteFilter:
             missing = rows.live & ~np.isfinite(rows.moments)
             if missing.any():
                 msg = (
-                    f"The time is missing in {int(rows.n[missing].sum())} votes. "
+                    f"The time is missing in {plural(int(rows.n[missing].sum()), 'vote')}. "
                     "Leave them out, or read without a window and a half-life."
                 )
                 raise DataError(msg)
@@ -192,7 +193,7 @@ class VoteFilter:
         if bad.any():
             counts = np.bincount(column.codes[bad], self.n[bad], len(column.names))
             labels = ", ".join(
-                f"{column.names[code]!r} ({int(counts[code])} votes)"
+                f"{column.names[code]!r} ({plural(int(counts[code]), 'vote')})"
                 for code in np.flatnonzero(counts)
             )
             a, b = (
@@ -321,8 +322,9 @@ class VoteFilter:
         row = self.table.first(role)
         where = f", first in row {row}" if row else ""
         means = " Where a blank is a tie, --label =tie reads it as one." * (role == "winner")
+        votes = plural(int(self.n[missing].sum()), "vote")
         msg = (
-            f"The {role} is missing or blank in {int(self.n[missing].sum())} votes{where}. "
+            f"The {role} is missing or blank in {votes}{where}. "
             f"Fill it in, or exclude these votes: --where \"{role} <> ''\", with the column's "
             f"name in the file.{means}"
         )
@@ -335,7 +337,7 @@ class VoteFilter:
         twins = [spelled for spelled in spellings.values() if len(spelled) > 1]
         if twins:
             text = "; ".join(
-                " and ".join(f"{name!a} ({self._votes_of(name, sides)} votes)" for name in spelled)
+                " and ".join(f"{name!a} ({self._votes_of(name, sides)})" for name in spelled)
                 for spelled in twins
             )
             msg = (
@@ -344,9 +346,9 @@ class VoteFilter:
             )
             raise DataError(msg)
 
-    def _votes_of(self, name: str, sides: Sequence[Coded]) -> int:
+    def _votes_of(self, name: str, sides: Sequence[Coded]) -> str:
         takes_part = [_holds(column, lambda other: other == name) for column in sides]
-        return int(self.n[self.live & (takes_part[0] | takes_part[1])].sum())
+        return plural(int(self.n[self.live & (takes_part[0] | takes_part[1])].sum()), "vote")
 
 
 def refuse_many(names: Sequence[str]) -> None:
@@ -397,8 +399,8 @@ CASE = (*of_sides("model"), "case", "judge", "method")
 def warning(dropped: int) -> str:
     """Say that rows were excluded for standing beside those of both orders."""
     return (
-        f"{dropped:,} rows of single orders are excluded: the row 'both' of the same case stands"
-        " for them."
+        f"{plural(dropped, 'row of a single order is', 'rows of single orders are')} excluded: "
+        "the row 'both' of the same case stands instead."
     )
 
 

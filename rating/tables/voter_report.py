@@ -26,6 +26,7 @@ from rating.leave_out import quantile
 from rating.likelihood import solve
 from rating.outcome import of_sides
 from rating.rows import VoteRows
+from rating.sentences import plural
 from rating.tables import vote_filter
 from rating.tables.coding import ROW, LoggedVotes, numbered
 from rating.tables.columns import Columns, Reading
@@ -196,7 +197,7 @@ class VotersReport:
             return (few,)
         limit = f"{100 * self.alpha:g}%"
         jointly = sum(voter.flagged_jointly for voter in self.voters)
-        who = "1 voter was" if examined == 1 else f"{examined} voters were"
+        who = plural(examined, "voter was", "voters were")
         return (
             f"An honest voter is flagged with a probability of at most {limit}, however often one "
             "looks: approximately, as the honest model is fitted to the same votes, and on "
@@ -585,7 +586,7 @@ def simulate(
     voters = len(np.unique(votes.voter))
     if voters < WELL_FOUNDED:
         raise DataError(
-            f"Too little data: the votes are of {voters:,} voters, and an attack on a board is "
+            f"Too little data: the votes are of {plural(voters, 'voter')}, and an attack is "
             f"simulated from {WELL_FOUNDED} voters on."
         )
     fitted = fit(votes.comparisons())

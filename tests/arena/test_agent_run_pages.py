@@ -71,7 +71,7 @@ def test_before_the_rating_no_byte_of_twenty_pairs_names_a_system_or_what_it_too
     arena: Served, tmp_path: Path
 ) -> None:
     words = create(arena, "blind", write_runs(tmp_path / "runs.jsonl"), "--reveal")
-    assert "has 20 items with 1 ratings each" in words
+    assert "has 20 items with 1 rating each" in words
     pages = every_page(arena, "blind")
     assert len(pages) == ITEMS
     for before, after in pages:
@@ -210,7 +210,7 @@ def test_names_in_runs_are_listed_and_refused_unless_they_are_allowed(
     refused = invoke([*line, "--database", arena.database])
     assert "task-0, quartz-8b · loopback, step 1, name of a tool: 'openai'" in refused.stderr
     assert "pass --allow-names" in refused.stderr
-    assert "has 1 items" in create(arena, "named", file, "--allow-names")
+    assert "has 1 item" in create(arena, "named", file, "--allow-names")
 
 
 @pytest.mark.parametrize(

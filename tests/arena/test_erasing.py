@@ -176,7 +176,7 @@ def test_no_byte_of_what_somebody_wrote_is_left(
         assert {"turn", "judgement", "verdict"} <= set(rows_with(served, OTHER))
         assert counted(served) == before
     assert "3 battles" in printed
-    assert "1 questions to judges" in printed
+    assert "1 question to judges" in printed
     assert whole(served) == (3, 6)
     again = erase(command, served, owner_of(served, battle), "--yes")
     assert "0 prompts and answers" in again

@@ -119,7 +119,7 @@ def test_outputs_without_a_partner_or_an_answer_are_warnings_of_the_run(
     done = command(*RUN, "--judge", "pocket-judge", *files, "--out", "v.csv", "--format", "json")
     assert done.returncode == 0
     blank, alone = json.loads(done.stdout)["warnings"][:2]
-    assert blank.startswith("flint.json: 1 answers are missing (null or blank), of 4 rows.")
+    assert blank.startswith("flint.json: no answer (null or blank) in 1 of 4 rows,")
     assert alone == (
         "5 prompts of 'basalt.json' have no answer in 'flint.json', the first is '3?'. They are "
         "excluded."

@@ -148,7 +148,7 @@ def test_a_prompt_without_a_readable_checklist_is_not_judged(
         words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl", *ANY)
         done = command(*words, "--out", "marks.csv")
         assert done.returncode == 0
-    assert "! 1 cases have no checklist" in done.stdout
+    assert "! 1 case has no checklist" in done.stdout
     result = csv_rows(folder, "marks.csv")
     assert [(row["status"], row["detail"]) for row in result][1] == ("unparsed", "")
 

@@ -156,7 +156,7 @@ def test_a_batch_takes_unparsed_questions_alone_on_request(
     judge(command, *OUT)
     assert "Nothing is due" in judge(command, "--batch", "write", "none").stdout
     wrote = judge(command, "--again", "unparsed", "--batch", "write", "jobs")
-    assert wrote.stdout.startswith("jobs: 6 requests in one file.")
+    assert wrote.stdout.startswith("jobs: 6 requests in 1 file.")
 
 
 def test_a_truncated_reply_is_counted_shown_and_asked_again_as_one_without_a_verdict(

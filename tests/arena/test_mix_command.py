@@ -149,7 +149,7 @@ def test_what_cannot_be_used_is_refused_in_a_line(
     (tmp_path / "latin.txt").write_bytes("Grüße".encode("latin-1"))
     refused(command("mix", "latin.txt", "votes.parquet"), "is not UTF-8", "latin.txt")
     (tmp_path / "gap.csv").write_text("text,category\nHi,\nHo,law\n", encoding="utf-8")
-    refused(command("mix", "gap.csv", "votes.parquet"), "1 prompts have no category")
+    refused(command("mix", "gap.csv", "votes.parquet"), "1 prompt has no category")
 
 
 def test_pooled_boards_are_shown_with_what_they_borrow(command: Command, votes: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_read_only_database_is_verified_and_rated_and_nothing_is_made_beside_i
     vote(folder)
     url = close(folder)
     before = sorted((folder / "kept").iterdir())
-    assert "vote log verified, 1 links" in run(folder, "verify", url).stdout
+    assert "vote log verified, 1 link" in run(folder, "verify", url).stdout
     rated = run(folder, "rate", url, "--ridge", "1", "--format", "csv")
     assert rated.returncode == 0, rated.stderr
     assert sorted((folder / "kept").iterdir()) == before
@@ -102,4 +102,4 @@ def test_votes_that_are_in_the_log_of_a_served_file_alone_are_read(folder: Path)
     with quick_arena(folder / "kept") as served, served.visitor() as ada:
         ada.vote(ada.play(), "model_a")
         url = close(folder)
-        assert "vote log verified, 1 links" in run(folder, "verify", url).stdout
+        assert "vote log verified, 1 link" in run(folder, "verify", url).stdout

@@ -80,7 +80,7 @@ def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
     ran = command(*create("one", "flint,slate"))
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("6 new answers, 0 reused, $")
-    assert "has 3 items with 1 ratings each" in ran.stdout
+    assert "has 3 items with 1 rating each" in ran.stdout
     assert asked(server) == {"flint": 3, "slate": 3}
     assert {one["content"] for one in shown(folder, "one")} == {
         "flint says of Question 0?",

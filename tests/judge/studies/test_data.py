@@ -149,7 +149,7 @@ def test_a_prompt_that_is_matched_by_its_text_keeps_the_name_that_votes_give_it(
 def test_rows_without_the_id_are_excluded_and_counted(study: Files) -> None:
     data = study(rows_of("item_id", "i", ""), rows_of("item_id", "i", "j"))
     assert (data.people.n, data.judges[0].verdicts.n, data.items.n) == (1, 2, 2)
-    assert "1 votes excluded: without item_id." in data.warnings
+    assert "1 vote excluded: without item_id." in data.warnings
 
 
 def test_an_unread_verdict_is_counted_and_is_no_tie(study: Files) -> None:
@@ -211,7 +211,7 @@ def test_a_judge_s_run_in_place_of_votes_is_one_vote_a_case(study: Files) -> Non
     data = study(votes=RUN)
     assert labels(data) == [("p1", "basalt", "flint", 0), ("p2", "basalt", "flint", 1)]
     assert "2 votes excluded: one order of a case judged in both." in data.warnings
-    assert "1 votes excluded: no verdict: unparsed." in data.warnings
+    assert "1 vote excluded: no verdict: unparsed." in data.warnings
 
 
 def test_sides_that_never_vary_say_nothing_of_the_order(study: Files) -> None:
@@ -247,10 +247,10 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
     for part in (data, data.groups["basalt / flint"]):
         assert {judge.name: judge.verdicts.n for judge in part.judges} == judges
     note = {
-        "battle_id,voter": f"1 verdicts excluded: {REPEATED}.",
-        "run": "1 verdicts of one judge repeat an earlier one on the same item. They are counted.",
+        "battle_id,voter": f"1 verdict excluded: {REPEATED}.",
+        "run": "Repeated verdicts of one judge on the same item, counted: 1.",
     }
-    assert [one for one in data.warnings if "verdicts" in one and "order" not in one] == [
+    assert [one for one in data.warnings if "verdict" in one and "order" not in one] == [
         *filter(None, [note.get(columns)])
     ]
 
@@ -258,7 +258,7 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
 @pytest.mark.parametrize(
     ("column", "ids", "n", "note"),
     [
-        ("battle_id", "bbc", 2, f"1 votes excluded: {VOTED_AGAIN}."),
+        ("battle_id", "bbc", 2, f"1 vote excluded: {VOTED_AGAIN}."),
         ("item_id", "bbc", 3, "Repeated by the same voter on the same item: 1 vote. Only"),
         ("battle_id", "bcd", 3, ""),
     ],
@@ -412,9 +412,9 @@ def test_a_prompt_that_is_written_another_way_joins_by_its_id(study: Files) -> N
             "other file, such as row 2 of .*votes.csv' and row 1 of .*verdicts.csv'",
         ),
         (VOTES.replace("tie", "draw"), VERDICTS, "Unknown labels in the winner: 'draw'"),
-        (VOTES.replace("tie", ""), VERDICTS, "The winner is missing or blank in 1 votes"),
+        (VOTES.replace("tie", ""), VERDICTS, "The winner is missing or blank in 1 vote"),
         (VOTES, VERDICTS.replace("basalt", "Basalt"), "characters that look alike"),
-        (VOTES, VERDICTS.replace("owl", "", 1), "1 verdicts of .* name no judge"),
+        (VOTES, VERDICTS.replace("owl", "", 1), "No judge is named in 1 verdict of .*, and"),
         (
             VOTES,
             "prompt_id,model_a,model_b,winner,order\np1,flint,basalt,tie,first\n",

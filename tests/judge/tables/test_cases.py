@@ -168,7 +168,7 @@ def test_of_prompts_that_come_twice_the_first_answer_counts_and_it_is_said(tmp_p
     cases, words = said_of([a, b])
     assert [named.case.response_a for named in cases] == ["1.", "2."]
     assert words == [
-        f"{a}: 1 rows answer a prompt again, with another answer or by another model, the first "
+        f"{a}: 1 row answers a prompt again, with another answer or by another model, the first "
         "is '2?'. The first counts: choose one answer to each prompt with --where."
     ]
 
@@ -185,13 +185,13 @@ def test_rows_without_an_answer_are_excluded_and_counted(tmp_path: Path, kind: s
     cases, words = said_of([path])
     assert [named.case for named in cases] == [CASE, CASE]
     assert words == [
-        f"{path}: 2 rows have no answer on a side (null or blank), of 4 rows. They are excluded: "
-        "ask the models again, or choose the other rows with --where."
+        f"{path}: no answer on a side (null or blank) in 2 of 4 rows, which are excluded: "
+        "ask the models again, or choose others by --where."
     ]
     singles: list[str] = []
     with noticing(singles.append):
         assert len(read_responses([path])) == 6
-    assert singles[0].startswith(f"{path}: 2 answers are missing (null or blank), of 4 rows.")
+    assert singles[0].startswith(f"{path}: no answer (null or blank) in 2 of 4 rows")
 
 
 def test_labels_stay_beside_their_cases_where_rows_are_excluded(tmp_path: Path) -> None:
@@ -212,10 +212,10 @@ def test_a_wrong_row_behind_an_excluded_one_keeps_its_number(tmp_path: Path) -> 
 
 
 def test_a_file_without_any_answer_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="1 rows have no answer on a side"):
+    with pytest.raises(DataError, match=r"no answer on a side .null or blank. in 1 of 1 rows"):
         read_cases([written(tmp_path, "pairs.jsonl", [PAIR | {"response_a": None}])])
     a = outputs(tmp_path / "a.jsonl", ("1?", None))
-    with pytest.raises(DataError, match="1 answers are missing"):
+    with pytest.raises(DataError, match=r"no answer .null or blank. in 1 of 1 rows"):
         read_cases([a, outputs(tmp_path / "b.jsonl", ("1?", "One."))])
 
 
@@ -460,7 +460,7 @@ def test_a_response_that_is_null_is_no_failure_but_excluded_and_counted(tmp_path
     path, words = written(tmp_path, "both.jsonl", [row | {"response": None}, row]), list[str]()
     with noticing(words.append):
         assert len(read_instructed([path])) == 1
-    assert words[0].startswith(f"{path}: 1 responses are null, of 2.")
+    assert words[0].startswith(f"{path}: null responses, excluded: 1 of 2.")
 
 
 def test_a_response_that_is_blank_follows_nothing_and_counts(tmp_path: Path) -> None:

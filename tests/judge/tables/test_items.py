@@ -209,10 +209,9 @@ def test_answers_that_are_null_or_blank_are_missing_and_counted(
     with noticing(words.append):
         assert read_answers([path]) == {"basalt": {"2?": ("2.",)}}
     assert words[1:] == [
-        f"{path}: 1 answers are null or blank. They count as missing: models of the roster are "
+        f"{path}: answers that are null or blank, and so missing: 1. Models of the roster are "
         "asked for them, and the items of other models are excluded.",
-        f"{path}: 1 rows answer an item again, with another answer of the same model. The first "
-        "counts.",
+        f"{path}: rows with another answer of the same model to an item: 1. The first counts.",
     ]
 
 

@@ -124,7 +124,7 @@ def test_a_folder_of_lm_eval_holds_results_beside_the_samples(tmp_path: Path) ->
 def test_items_of_other_texts_under_one_number_are_said(tmp_path: Path) -> None:
     paths = [lm_eval(tmp_path, "new", [1, 0]), lm_eval(tmp_path, "old", [1, 0], doc_hash="x")]
     (text,) = read_scored_items(paths).warnings
-    assert text.startswith("2 items, such as 'sums: 0', have other texts")
+    assert text.startswith("Items with other texts in another file: 2, such as 'sums: 0'")
 
 
 def test_several_metrics_and_filters_are_to_be_chosen(tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_marks_that_are_no_numbers_and_failed_samples_are_said(
         compare(path, other)
     log(path, "new", [None] * 8)
     with pytest.raises(
-        DataError, match=r"new.* has no score of 'new': 8 samples failed, .*'out of"
+        DataError, match=r"new.* has no score of 'new': failed samples: 8, .*'out of"
     ):
         compare(path, other)
     log(path, "new", [None, None, *["C", "0.5"] * 3])

@@ -155,6 +155,6 @@ def test_the_command_says_what_moved_and_what_holds(source: Path) -> None:
     assert {"points", "ranks"} <= {*result["moved"]["on"]}
     assert abs(result["moved"]["on"]["points"]) < result["moved"]["off"]["points"] / 2
     table = invoke(words, columns=120).stdout
-    assert "10 accounts with 100 votes each (fan) move m" in table
+    assert "by 10 accounts with 100 votes each (fan), averaged over 1 run:" in table
     assert "One new account may change rank 1: " in table
     refused(invoke(["attack", str(source), "--strategy", "flood"]), "flood")

@@ -203,7 +203,7 @@ def test_columns_of_other_names_are_read_for_what_they_are_named(write: Write) -
 def test_voters_are_not_read_where_no_interval_is_asked_for(write: Write) -> None:
     head, first, *others = crowd().splitlines()
     source = write("\n".join([head, first.replace(",v0,", ",,"), *others]) + "\n")
-    refused(source, ["The voter is missing or blank in 1 votes"])
+    refused(source, ["The voter is missing or blank in 1 vote"])
     board = rated(source, interval="none")
     assert board["votes"]["voters"] is None
     assert board["votes"]["used"] == len(others) + 1

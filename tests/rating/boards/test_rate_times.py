@@ -58,7 +58,7 @@ def test_the_interval_of_aged_votes_is_that_of_their_weights(write: Write) -> No
             dated(by_day(1, 1, "model_a"), by_day(2, 1, "model_b", "+01:00")),
             ["'2026-01-02T00:00:00+01:00'", "'2026-01-01T00:00:00'"],
         ),
-        (dated(["x,y,model_a,v,"]), ["time is missing in 1 votes"]),
+        (dated(["x,y,model_a,v,"]), ["time is missing in 1 vote"]),
     ],
     ids=["no date", "a year", "milliseconds", "zones here and there", "missing"],
 )

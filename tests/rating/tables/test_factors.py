@@ -56,8 +56,8 @@ def test_votes_that_do_not_count_need_no_parts(tmp_path: Path) -> None:
     [
         (["model", "tool"], {}, "no column 'tool_a'"),
         (["model", "model"], {}, "'model' is named twice"),
-        (BOTH, {"scaffold_a": " "}, "scaffold_a is missing in 1 votes"),
-        (BOTH, {"model_b": ""}, "model_b is missing in 1 votes"),
+        (BOTH, {"scaffold_a": " "}, "scaffold_a is missing in 1 vote"),
+        (BOTH, {"model_b": ""}, "model_b is missing in 1 vote"),
     ],
 )
 def test_parts_that_are_not_there_are_refused(

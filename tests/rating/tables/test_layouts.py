@@ -313,7 +313,7 @@ def test_votes_of_people_and_verdicts_in_one_file_are_refused_with_both_ways_out
     column: str, values: list[str | None], ending: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path, f"votes.{ending}", _rows(column, [*values, values[0]]))
-    with pytest.raises(DataError, match=r"mixes votes of people .1 rows. and|.2 rows.") as raised:
+    with pytest.raises(DataError, match=r"mixes votes of people .1 row. and|.2 rows.") as raised:
         read_votes(path, PLAIN)
     ways = str(raised.value).split('--where "')[1:]
     n = [read_votes(Files((path,), (), way.split('"')[0]), PLAIN).data.n_votes for way in ways]

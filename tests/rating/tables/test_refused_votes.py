@@ -31,15 +31,15 @@ def test_counts_that_are_no_numbers_of_votes_are_refused(count: float | None) ->
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"winner": "Model_A"}, r"Unknown labels in the winner: 'Model_A' \(1 votes\)"),
-        ({"winner": "tie (inconsistent)"}, r"'tie \(inconsistent\)' \(1 votes\)"),
-        ({"winner": None}, "The winner is missing or blank in 1 votes"),
-        ({"model_a": None}, "The model_a is missing or blank in 1 votes"),
-        ({"model_b": " "}, "The model_b is missing or blank in 1 votes"),
-        ({"model_a": "x "}, r"characters that look alike: 'x' \(7 votes\) and 'x ' \(1 votes\)"),
-        ({"model_a": "x\u200b"}, r"'x' \(7 votes\) and 'x\\u200b' \(1 votes\)"),
-        ({"model_b": "Z"}, r"'Z' \(1 votes\) and 'z' \(1 votes\)"),
-        ({"voter": None}, "The voter is missing or blank in 1 votes"),
+        ({"winner": "Model_A"}, r"Unknown labels in the winner: 'Model_A' \(1 vote\)"),
+        ({"winner": "tie (inconsistent)"}, r"'tie \(inconsistent\)' \(1 vote\)"),
+        ({"winner": None}, "The winner is missing or blank in 1 vote"),
+        ({"model_a": None}, "The model_a is missing or blank in 1 vote"),
+        ({"model_b": " "}, "The model_b is missing or blank in 1 vote"),
+        ({"model_a": "x "}, r"characters that look alike: 'x' \(7 votes\) and 'x ' \(1 vote\)"),
+        ({"model_a": "x\u200b"}, r"'x' \(7 votes\) and 'x\\u200b' \(1 vote\)"),
+        ({"model_b": "Z"}, r"'Z' \(1 vote\) and 'z' \(1 vote\)"),
+        ({"voter": None}, "The voter is missing or blank in 1 vote"),
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_number(
@@ -64,7 +64,7 @@ def test_names_that_look_alike_are_refused_and_shown_by_their_codes(name: str, o
     frame = pd.DataFrame(
         {"model_a": [name, other], "model_b": ["x", "x"], "winner": ["tie", "model_a"]}
     )
-    names = " and ".join(rf"{one!a} \(1 votes\)" for one in sorted((name, other)))
+    names = " and ".join(rf"{one!a} \(1 vote\)" for one in sorted((name, other)))
     message = names.replace("\\u", r"\\u").replace("\\x", r"\\x")
     with pytest.raises(DataError, match=message):
         read_votes(frame)
@@ -114,7 +114,7 @@ def test_a_winner_that_is_no_model_of_its_row_is_quoted_with_the_row() -> None:
     frame = pd.DataFrame(
         {"model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["x", "z"], "voter": ["u", "v"]}
     )
-    with pytest.raises(DataError, match=r"'z' \(1 votes\), one of them of 'x' and 'y'"):
+    with pytest.raises(DataError, match=r"'z' \(1 vote\), one of them of 'x' and 'y'"):
         read_votes(frame)
 
 
@@ -129,7 +129,7 @@ def test_a_model_called_as_a_label_is_refused_where_winners_are_names() -> None:
 def test_the_first_row_of_a_missing_name_is_told(source: Source, tmp_path: Path) -> None:
     spaces = "".join(map(chr, filter(lambda code: chr(code).isspace(), range(0x10000))))
     for name in (None, spaces):
-        with pytest.raises(DataError, match="missing or blank in 1 votes, first in row 3"):
+        with pytest.raises(DataError, match="missing or blank in 1 vote, first in row 3"):
             read_votes(source(broken(model_a=name), tmp_path), PLAIN)
 
 
@@ -137,7 +137,7 @@ def test_the_first_row_of_a_missing_name_is_told(source: Source, tmp_path: Path)
 def test_a_missing_outcome_is_no_outcome_however_it_is_missing(value: Any) -> None:
     frame = pd.DataFrame(columns(ROWS), dtype=object)
     frame.loc[1, "winner"] = value
-    with pytest.raises(DataError, match="missing or blank in 1 votes, first in row 2"):
+    with pytest.raises(DataError, match="missing or blank in 1 vote, first in row 2"):
         read_votes(frame)
 
 
@@ -186,9 +186,9 @@ def test_an_empty_table_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("pair_probability", 0.0, "A pair probability is 0.0, in 1 rows"),
-        ("pair_probability", None, "A pair probability is nan, in 1 rows"),
-        ("w", -1.0, "A weight in 'w' is -1.0, in 1 rows"),
+        ("pair_probability", 0.0, "A pair probability is 0.0, in 1 row"),
+        ("pair_probability", None, "A pair probability is nan, in 1 row"),
+        ("w", -1.0, "A weight in 'w' is -1.0, in 1 row"),
         ("w", float("inf"), "A weight in 'w' is inf"),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_missing_moment_matters_only_where_time_does() -> None:
     table = pa.table(columns(broken(tstamp=None)))
     for source in (table, duckdb.from_arrow(table)):
         assert read_votes(source, PLAIN).data.n_votes == 7
-        with pytest.raises(DataError, match="The time is missing in 1 votes"):
+        with pytest.raises(DataError, match="The time is missing in 1 vote"):
             read_votes(source, replace(PLAIN, half_life_days=2))
     with pytest.raises(DataError, match="Cannot read the moment 'noon'"):
         read_votes(pa.table(columns(broken(tstamp="noon"))), replace(PLAIN, half_life_days=2))

@@ -140,7 +140,7 @@ def test_copies_of_rows_are_announced_in_each_way_to_tell_them(more: Row, tmp_pa
     row = {"model_a": "x", "model_b": "y", "winner": "tie"}
     votes, words = noticed(written(tmp_path, "votes.csv", [{**row, **more}] * 2))
     assert votes.data.n_votes == 2
-    assert "1 rows repeat an earlier one in " in words[0]
+    assert "1 row repeats an earlier one in " in words[0]
 
 
 @pytest.mark.parametrize("name", ["annotator_id", "evaluator", "rater", "workerName"])
