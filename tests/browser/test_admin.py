@@ -221,7 +221,7 @@ def test_an_admin_mends_a_key_adds_a_model_excludes_a_voter_and_reads_the_log(
     expect(page.get_by_role("button", name=f"Enable {name}")).to_be_visible()
     page.get_by_role("navigation", name="Admin").get_by_role("link", name="Voters").click()
     page.get_by_role("button", name="Examine the voters").click()
-    expect(page.get_by_text(re.compile("6 votes by 1 voters"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("(votes: 6, voters: 1)")).to_be_visible(timeout=60_000)
     form = page.locator("#named")
     form.get_by_label("Voter or battle").fill("nobody")
     form.get_by_label("Reason").fill("a test")
@@ -257,7 +257,7 @@ def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_c
         pass
     reason.press_sequentially("s another")
     go_on.set()
-    expect(page.get_by_text(re.compile("6 votes by 1 voters"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("(votes: 6, voters: 1)")).to_be_visible(timeout=60_000)
     expect(reason).to_have_value("the same answers as another")
     expect(reason).to_be_focused()
     page.context.close()
