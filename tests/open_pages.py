@@ -67,7 +67,7 @@ def served(app: FastAPI) -> Iterator[httpx2.Client]:
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     thread = Thread(target=server.run)
     thread.start()
-    give_up = monotonic() + 10
+    give_up = monotonic() + 60
     while not server.started and monotonic() < give_up:
         sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]

@@ -851,7 +851,7 @@ def _figure(value: float | None) -> str:
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
     missing = [
-        f"{name!r}: {plural(n, 'item')} excluded, without an answer (or one of the baseline)."
+        f"{name!r}: {plural(n, 'item')} without an answer (or one of the baseline): excluded."
         for name, n in report["missing"].items()
     ]
     return [*missing, *report["warnings"]]

@@ -154,7 +154,7 @@ def test_the_page_shows_what_is_there_and_what_is_missing(
         assert "No model is rated yet." in page
         assert "Name x" not in page + ada.get("/api/v1/evaluation").text
         ada.vote(battle, "tie")
-        deadline = time.monotonic() + 30  # the card follows in the background
+        deadline = time.monotonic() + 60  # the card follows in the background
         while not ada.get("/api/v1/evaluation").json()["outputs"]["votes"]:
             assert time.monotonic() < deadline
             time.sleep(0.05)

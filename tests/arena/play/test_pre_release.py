@@ -92,7 +92,7 @@ def test_no_page_api_or_export_names_a_pre_release_until_it_is_released(
         assert row.fingerprint in seen, "it is bound by every vote"
         assert row.fingerprint != fingerprint(model), "names could be tried on it"
         release(database_url, Release.RELEASED)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while "Basalt Nine" not in visitor.get("/leaderboard").text:
             assert time.monotonic() < deadline
             time.sleep(0.3)
@@ -133,7 +133,7 @@ def test_a_hidden_model_is_neither_drawn_nor_shown_until_it_is_let_in(
         assert "maple" not in seen
         assert not any(secret in seen for secret in SECRETS)
         release(database_url, Release.PRE_RELEASE)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while "maple" not in visitor.vote(visitor.play(), "tie").text:
             assert time.monotonic() < deadline
         assert "maple" in visitor.get("/models").text
