@@ -417,7 +417,7 @@ class GateOptions:
     level : float
         Confidence level over all looks.
     looks : "any" or int
-        Number of looks: 1 to 5, or more (unlimited up to the planned votes). any: unlimited.
+        Number of looks: 1 to 5; above 5, unlimited up to the planned votes. any: no limit.
     planned : int or None
         Planned votes on battles with either model, fixed before the first look. With a number of
         looks, later votes are not used. With --looks any, the test is most efficient near

@@ -77,8 +77,8 @@ class RateOptions:
     by : str or None
         Stratify by this column: one board per value.
     pool : bool
-        Partially pool the strata: each is shrunk towards all of them as far as the votes suggest.
-        With three or more strata, a warning names an outlier.
+        Partially pool the strata: each is shrunk towards the overall ratings as the votes suggest.
+        With three or more strata, a warning may name outliers.
     """
 
     ties: Ties = "half"

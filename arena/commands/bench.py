@@ -523,7 +523,7 @@ def bench(
 
     Models of the roster generate missing answers. The judge compares each answer with the
     baseline, or scores it. The leaderboard is that of `arena judge score`. Replies are stored in
-    the database, so that an interrupted run resumes and nothing is paid for twice.
+    the database, so that an interrupted run resumes: no stored reply is paid for again.
     Exit code 1: stopped before the end.
 
     Parameters

@@ -125,17 +125,18 @@ def gate(
 ) -> None:
     """Test whether a candidate is better than an incumbent, non-inferior or worse (release gate).
 
-    Unless a judge decides, any wrong result over all looks has a probability of at most 1 minus
-    the level (asymptotic); --looks 1 has the most power. No state is kept. Exit codes: 0
-    requirement met, 1 requirement ruled out, 2 invalid options or files, 3 inconclusive.
+    Over the declared looks, a wrong result has a probability of at most 1 minus the level
+    (asymptotic), unless a judge decides (--certificate); --looks 1 has the most power. Looks are
+    not recorded. Exit codes: 0 requirement met, 1 requirement ruled out, 2 invalid options or
+    files, 3 inconclusive.
 
     Parameters
     ----------
     votes
         Human votes: a file, folder or pattern, or a database URL.
     verdicts
-        Verdicts of a judge on the same and further items, which increase precision: a file, folder
-        or pattern.
+        Verdicts of a judge on the same and further items, which may increase precision: a file,
+        folder or pattern.
     judge
         Judge to use, if the file has several.
     certificate
@@ -266,11 +267,11 @@ def race(
     judge
         Judge to use, if the file has several.
     looks
-        Number of looks, at equal parts of the planned votes. any: unlimited. Fewer looks
+        Number of looks, equally spaced over the planned votes. any: unlimited. Fewer looks
         have more power.
     planned
-        Planned votes on battles with either model, fixed before the first look; with a number of
-        looks, later votes are not used. Default: 2,000; for one look, all votes.
+        Planned votes on battles with either model, fixed before the first look. With --looks
+        INT, votes beyond them are not used. Default: 2,000; for one look, all votes.
     columns
         Read one of our columns from theirs, such as voter=user; repeatable.
     level

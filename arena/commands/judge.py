@@ -417,17 +417,17 @@ def probe(
 ) -> None:
     """Test a judge's robustness, sensitivity and agreement with people.
 
-    Prompt injections and known biases must not raise an answer's win rate more than a control
-    text of the same length.
-    Harmless changes must keep the verdict; changes of meaning, and removed or inserted parts, must
-    change it; verdicts must agree with votes. Each pair is judged in both orders, and replies are
-    stored as for a run. Exit code 1: stopped with probes pending.
+    Prompt injections and known biases should not raise an answer's win rate more than a control
+    text of the same length. Harmless changes should keep the verdict; changes of meaning, and
+    removed or inserted parts, should change it. Agreement with votes is measured. Each pair is
+    judged in both orders, and replies are stored as for a run. Exit code 1: stopped with probes
+    pending.
 
     Parameters
     ----------
     intervention
         Group (injections, biases, people, harmless, meaning, missing) or single intervention;
-        repeatable. Default: injections. `all` is another name for biases.
+        repeatable. Default: injections. `all` means biases only.
     cases
         Prompts and answers, as for `arena judge run`; embedded cases by default. The better
         answer is in the column `label` or `winner`.

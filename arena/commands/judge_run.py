@@ -386,8 +386,8 @@ def run(
 ) -> None:
     """Judge pairs of answers in both orders, or score single answers, with a language model.
 
-    Replies are stored in the database, so that an interrupted run resumes and nothing is paid
-    for twice.
+    Replies are stored in the database, so that an interrupted run resumes; no stored reply is
+    paid for again.
     Exit code 1: stopped with cases pending, or too many replies could not be parsed.
 
     Parameters
@@ -398,7 +398,7 @@ def run(
         Only show the number of requests and their cost.
     length_margin
         For wildbench_reward and similar methods: a slight win by an answer that is longer by more
-        than this many characters is a tie. Default: that of the method (500); negative: never.
+        than this many characters is a tie. Default: the method's (500); negative: off.
     fallback
         Method to use instead if no reply has log-probabilities; for alpaca_eval: `sampled`
         (alpaca_eval_sampled).

@@ -63,8 +63,9 @@ class JudgeOptions:
     ----------
     judge : str or None
         Model id in the roster; openai/MODEL, anthropic/MODEL, openrouter/MODEL or ollama/MODEL;
-        local/smollm2 (a small model on this machine); or pocket-judge (a toy). `judge run` takes
-        several with commas, or a group of the roster, as a jury. Rule-based methods need none.
+        local/smollm2 (a small model on this machine); or pocket-judge (a toy). In `arena judge
+        run`, several with commas or a group of the roster are a jury. Rule-based methods need
+        none.
     budget : float or None
         Stop before the cost exceeds this amount.
     concurrency : int

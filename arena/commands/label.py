@@ -334,7 +334,7 @@ def overlap(
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Test for contamination: compare ratings on prompts inside and outside a benchmark.
+    """Compare ratings on prompts inside and outside a benchmark: a hint of contamination.
 
     A prompt overlaps if it shares 13 consecutive words with a benchmark item, or contains a
     shorter item whole. A model that does better on these prompts may have been trained on the

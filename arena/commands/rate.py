@@ -788,7 +788,7 @@ def reasons(
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Analyse voters' reasons: by model, their association with winning, and voter intent.
+    """Analyse voters' reasons: by model, by association with winning, and by intent.
 
     Shares are shrunk towards the other models. Associations with winning hold the models fixed;
     they describe what voters say about winners, not causes. Whether models do better when voters

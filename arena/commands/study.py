@@ -572,8 +572,8 @@ def create(
 ) -> None:
     """Create a study: raters rate given items on the pages under /studies.
 
-    Ratings are kept apart from battle votes; no leaderboard counts them. No study is created if
-    a row is invalid; unusable rows of other tools' files are excluded and reported.
+    Ratings are kept apart from battle votes; no leaderboard counts them. An invalid row
+    prevents creation; in other tools' files, unusable rows are excluded and reported.
 
     Parameters
     ----------
@@ -591,7 +591,7 @@ def create(
     allow_names
         Accept runs whose visible text names a model, scaffold or vendor.
     outputs
-        Answers, one row per prompt and model, for items that name both but have no texts (such as
+        Answers, one row per prompt and model, for items that name them and have no texts (such as
         send.csv of `arena study judge`).
     prompts
         Prompt texts, for the same items.
@@ -606,13 +606,13 @@ def create(
     qualification
         Gold items that a rater must pass before rating.
     pass_share
-        Share of them that must be correct.
+        Share of the qualification's items to answer correctly.
     rubric
         Additional questions: a TOML file of [[item]] tables with name, question and answers.
     until
         Target half-width of the interval of Krippendorff's alpha; the status shows if it is met.
     reveal
-        After each rating, show which models answered, and the cost and time of agent runs.
+        After each rating, show the models, cost and time of agent runs (not with --repeats).
 
     Examples
     --------

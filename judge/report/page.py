@@ -444,9 +444,10 @@ def agreement_section(judges: Judges, level: float) -> Section:
             f"Percent, with {100 * level:g}% intervals over prompts and, if votes name their "
             "voters, over people; that of the upper bound is over prompts alone. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
-            "With ties: a tie is a third answer; a random choice reaches 33. Pairs: of a verdict "
-            "and a vote, or of two votes, with ties. Winning rate: share of the people to whom it "
-            "is non-inferior in the alternative-annotator test; row 'Two people': another person."
+            "With ties: a tie is a third answer; a random choice reaches 33. Pairs: a verdict "
+            "and a vote, or two votes; ties included. Winning rate: share of the people to whom "
+            "the row is non-inferior in the alternative-annotator test; 'Two people': another "
+            "person is."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -581,7 +582,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
             ("Alternative-annotator test", *(judge.name for judge in judges)),
             rows,
             note=(
-                f"Winning rate: of the people with {MIN_ITEMS} items, the share to whom the judge "
+                f"Winning rate: of people with {MIN_ITEMS} or more items, the share to whom it "
                 f"is significantly non-inferior (margin for {RATERS[judges[0].evidence.raters]}: "
                 f"{margins[0]:g} percentage points). The judge passes at {percent(PASS)} or more, "
                 "if choosing at random and choosing the longer answer stay below "
@@ -733,7 +734,7 @@ def group_section(judges: Judges, by: str) -> Section:
     table = Table(
         head=(by, "Judge, ties excluded", "Two people", "Judge, with ties", "Two people", "Pairs"),
         rows=tuple(rows),
-        note="Each interval is for its group alone: of many, some miss by chance.",
+        note="Intervals are not simultaneous: of many, some miss the truth.",
     )
     return Section(f"By {by}", table=table)
 
@@ -769,14 +770,14 @@ def bias_section(judges: Judges, level: float) -> Section:
         ),
         rows=tuple(rows),
         note=(
-            "Chosen: among choices of a side, the share for the answer that is first, longer, "
-            "richer in Markdown or alone in having a list; among pairs with one refusal, for the "
+            "Chosen: of choices without ties, the share for the answer that is first, is longer, "
+            "has more Markdown, or alone has a list; of pairs with one refusal, the share for the "
             "refusal. Rating points (400 are odds of ten to one) with "
             f"{100 * level:g}% intervals clustered by prompt (votes also by voter, if known), "
             "from one Bradley-Terry fit with these terms to votes and one to verdicts. Bias: "
-            "their difference; a more decisive judge has larger effects of everything. Its own "
-            "model: its lead over the others' mean; the bias is its residual from a line fitted "
-            "to the others, with a prediction interval."
+            "the difference; all effects are larger if the judge is more decisive. Its own model: "
+            "the model's lead over the others' mean; there, the bias is the residual from a line "
+            "fitted to the others, with a prediction interval."
         ),
     )
     figures: tuple[Figure, ...] = ()
@@ -840,8 +841,8 @@ def parts_section(study: Study) -> Section:
             note=(
                 "On the items for which every judge has a verdict. The distance of models is by "
                 "people's ratings: close models are hard to separate. Lengths are in characters. "
-                f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Each interval is "
-                "for its group alone: of many, some miss by chance."
+                f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Intervals are "
+                "not simultaneous: of many, some miss the truth."
             ),
         ),
         folded=True,

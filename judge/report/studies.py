@@ -227,9 +227,9 @@ def _gain(name: str, powered: PoweredRatings) -> str:
         )
     return (
         f"With verdicts of {name}, {plural(powered.n, 'voted item')} are as precise as "
-        f"{number_of(powered.gain)} times as many alone (weight of the judge "
-        f"{powered.judge_weight:.2f}; {plural(powered.n_judged, 'further item')} with a verdict "
-        "alone)."
+        f"{number_of(powered.gain)} times as many without (weight of the "
+        f"judge {powered.judge_weight:.2f}; {plural(powered.n_judged, 'further item')} judged, "
+        "without votes)."
     )
 
 
@@ -243,7 +243,7 @@ def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
         head=("Model", "By votes alone", f"With {name}"),
         rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
         note=(
-            "Points around 1000; items weigh equally, unlike in arena rate, where votes do. "
+            "Points around 1000; each item has equal weight (in arena rate, each vote). "
             f"{100 * level:g}% intervals are clustered by voter and prompt; none if the effective "
             "sample size is below two voters or prompts."
         ),
@@ -288,9 +288,9 @@ def _purchases(name: str, plan: Plan) -> Table:
             for width, bought in plan.purchases.items()
         ),
         note=(
-            "Voted items needed in all, and beyond those so far, for intervals of this "
-            "half-width (root mean square over models), if further votes by new voters on new "
-            "prompts are like the present ones. A dash: this takes more items than were judged."
+            "Voted items needed, in all and further, for the half-width of the row (root mean "
+            "square over models), if votes by new voters on new prompts are like the present "
+            "ones. A dash: this takes more items than were judged."
         ),
     )
 
@@ -801,8 +801,9 @@ def _rules(study: Study) -> Section:
         "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt are "
-        "correlated. A share of 0% or 100% has the Clopper-Pearson interval of n equal results, "
-        "with n the effective number of prompts. Other figures without variation have none.",
+        "correlated; tables state which also allow for people. An agreement of 0% or 100% has the "
+        "Clopper-Pearson interval of n equal results, with n the effective number of "
+        "prompts. Other figures without variation have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )

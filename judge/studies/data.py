@@ -30,7 +30,7 @@ ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}
 
 NO_ORDER = (
     "The verdicts have no column order, and name the models of each pair in one order "
-    "only: the response that the judge saw first is unknown."
+    "only: verdicts by order are unknown."
 )
 _AGAIN = (
     "Repeated by the same voter on the same item: {votes}. Only votes of different voters are "

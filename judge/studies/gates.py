@@ -378,9 +378,9 @@ def _not_passed(evidence: Evidence) -> str:
         if test.decides_at is not None and test.items_per_person < test.decides_at:
             return (
                 "The alternative-annotator test may be underpowered: "
-                f"with {test.decides_at:,} items per person, a person in the judge's place would "
-                f"pass with 90% power; the {test.people_tested} people tested have "
-                f"{test.items_per_person:,.0f} (median)."
+                f"the {test.people_tested} people tested have {test.items_per_person:,.0f} items "
+                "(median); for 90% power, a person in the judge's place would need "
+                f"{test.decides_at:,}."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
@@ -437,9 +437,9 @@ def _alternative(evidence: Evidence) -> str:
     return (
         "In the alternative-annotator test, the judge is non-inferior to "
         f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}. The "
-        f"margin is {100 * test.margin:g} percentage points, for {RATERS[evidence.raters]}. On "
-        "average, the judge does at least as well as the person on "
-        f"{percent(test.advantage)} of items.{_reference(test)}"
+        f"margin is {100 * test.margin:g} percentage points, for {RATERS[evidence.raters]}. "
+        "Averaged over people, the judge agrees with the others at least as well as the person "
+        f"does on {percent(test.advantage)} of items.{_reference(test)}"
     )
 
 
@@ -452,10 +452,10 @@ def _reference(test: Alternative) -> str:
     if test.person is None or test.decides_at is None:
         return f"{text}."
     return (
-        f"{text}; another person, drawn for each item, is non-inferior to {percent(test.person)}, "
+        f"{text}; one of the others, drawn per item, is non-inferior to {percent(test.person)}, "
         f"and passes in {percent(test.person_passed)} of repetitions. With {test.decides_at:,} "
-        "items per person it would pass with 90% power; the median is "
-        f"{test.items_per_person:,.0f}."
+        f"items per person (here: {test.items_per_person:,.0f}, median) it would pass with 90% "
+        "power."
     )
 
 
@@ -505,7 +505,7 @@ def _favouritism(evidence: Evidence) -> str:
     models = plural(len(evidence.favouritism), "model")
     text = f"Favouritism could be tested for {tested} of {models}"
     if not evidence.biased:
-        text += f"; no favouritism above {FAVOURED:g} wins per item is found"
+        text += f"; no favouritism is significantly above {FAVOURED:g} wins per item"
     return f"{text}. The test can miss a judge that favours the best model."
 
 

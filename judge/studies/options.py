@@ -48,7 +48,7 @@ class StudyOptions:
     rounds : int
         Number of resamples per interval.
     seed : int
-        Random seed for all figures, so that judge and human figures share resamples.
+        Random seed; figures of judge and people share its resamples.
     level : float
         Confidence level.
     """

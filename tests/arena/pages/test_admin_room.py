@@ -420,7 +420,7 @@ def test_voters_are_examined_while_nobody_waits_and_the_rules_are_applied(served
             assert time.monotonic() < deadline
             time.sleep(0.1)
         words = text_of(page)
-        assert "274 votes by 11 voters" in words
+        assert "(votes: 274, voters: 11)" in words
         assert "bot votes for one model wherever it appears ( basalt ) evidence 4.1 nats" in words
         answer = admin.post("/admin/voters/apply")
         assert answer.headers["location"] == "/admin/voters?out=0", "too little for a rule"

@@ -79,11 +79,11 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     assert verdict.headline.startswith("Yes. The judge agrees with a person at most 5")
     for part in (
         *(
-            *("the test's upper limit, is non-inferior to 100%", "With 422 items per person it"),
-            "drawn for each item, is non-inferior to 90%",
+            *("the test's upper limit, is non-inferior to 100%", "With 422 items per person ("),
+            "drawn per item, is non-inferior to 90%",
         ),
         *(
-            "2 of 2 models; no favouritism above 0.1 wins",
+            "2 of 2 models; no favouritism is significantly above",
             "can miss a judge that favours the best",
         ),
         *("80% (78–82)", "88% (86–90)", "100% of the 5 people", "margin is 10 percentage points"),
@@ -113,7 +113,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "with 422 items per person, a person in the judge's place would pass with 90% power",
+            "(median); for 90% power, a person in the judge's place would need 422.",
         ),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (
