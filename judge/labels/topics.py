@@ -270,8 +270,7 @@ def learn(
     if (n := len({texts[row] for row in np.flatnonzero(worded)})) < LEAST:
         msg = f"Topics need {LEAST} different prompts with words in common, got {n}: collect more."
         raise DataError(msg)
-    n_topics = max(2, round(math.sqrt(len(near) / PROMPTS_A_TOPIC)))
-    leaves, centres, grouped = zip(*_runs(near, n_topics, seed, progress), strict=True)
+    leaves, centres, grouped = zip(*_runs(near, _n_topics(len(near)), seed, progress), strict=True)
     groups = [group[cluster] for group, cluster in zip(grouped, leaves, strict=True)]
     tree = _Tree(counts, people, gates, space.terms)
     place = tree.grown(grouped[0], leaves[0], _stabilities(groups), _stabilities(leaves))
@@ -336,6 +335,10 @@ def _users(counts: Any, people: Ints) -> Ints:
 def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(length > 0, length, 1), dtype=np.float32)
+
+
+def _n_topics(n: int) -> int:
+    return max(2, round(math.sqrt(n / PROMPTS_A_TOPIC)))
 
 
 def _nearest(vectors: NDArray[np.float32], centres: NDArray[np.float32]) -> Ints:

@@ -348,8 +348,7 @@ def _on_judge(
     if lacking:
         warnings += [_on_logprobs(method)] if run.stopped is None else []
     elif n_without:
-        replies = plural(n_without, "reply", "replies")
-        warnings.append(f"{replies} without log-probabilities, and so without a verdict.")
+        warnings.append(f"Without log-probabilities or verdict: {n_without:,} replies.")
     return warnings
 
 
