@@ -278,7 +278,7 @@ def test_rate_clusters_by_the_groups_of_repeated_prompts(command: Command, tmp_p
         rows.append(f"{a},{b},{winner},v{n % 40},p{n % 60},{text}")
     (tmp_path / "votes.csv").write_text("\n".join(rows) + "\n")
     by_id = command("rate", "votes.csv")
-    assert "20 prompts have the same text in 'prompt' as another one" in by_id.stderr
+    assert "20 prompts have the same text in 'prompt' as another" in by_id.stderr
     done = command("probe", "duplicates", "votes.csv", "--to", "grouped.csv")
     assert done.returncode == 0, done.stderr
     by_group = command("rate", "grouped.csv", "--column", "prompt=prompt_group")

@@ -83,7 +83,7 @@ def test_a_judge_is_run_on_the_file_and_its_prompts_are_labelled(
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["by_status"] == {"read": 2 * 2 * EACH}  # of two kinds, each in both orders
-    assert f"{EACH} rows have no answer on a side" in report["warnings"][0]
+    assert f"no answer on a side (null or blank) in {EACH} of" in report["warnings"][0]
     study = command("study", "judge", path.name, "v.jsonl", "--format", "json", "--rounds", "100")
     figures = json.loads(study.stdout)
     assert (study.stderr.count("rows excluded: none"), study.returncode) == (1, 0)

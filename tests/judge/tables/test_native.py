@@ -203,7 +203,7 @@ def test_several_turns_of_kaggle_are_read_and_turns_without_an_answer_counted(
         f"{path} is read as Kaggle 55k; rows excluded: 1 in which user and assistant do not take "
         "turns, 1 without a question, 3 without an answer"
     )
-    assert words[1].startswith(f"{path}: 3 rows have no answer on a side (null or blank), of 7")
+    assert words[1].startswith(f"{path}: no answer on a side (null or blank) in 3 of 7 rows")
     labels = read_labels(path)
     assert labels is None
     (alone,) = each_pair([path], turns=False)
