@@ -419,9 +419,9 @@ class GateOptions:
     looks : "any" or int
         Number of looks: 1 to 5; above 5, unlimited up to the planned votes. any: no limit.
     planned : int or None
-        Planned votes on battles with either model, fixed before the first look. With a number of
-        looks, later votes are not used. With --looks any, the test is most efficient near
-        this number. Default: 2,000; for one look, all.
+        Planned votes on battles with either model, fixed before the first look. With --looks
+        INT, votes beyond them are not used. With --looks any, the test is most efficient near
+        them. Default: 2,000; for one look, all.
     """
 
     candidate: str

@@ -445,9 +445,9 @@ def agreement_section(judges: Judges, level: float) -> Section:
             "voters, over people; that of the upper bound is over prompts alone. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: a verdict "
-            "and a vote, or two votes; ties included. Winning rate: share of the people to whom "
-            "the row is non-inferior in the alternative-annotator test; 'Two people': another "
-            "person is."
+            "and a vote, or two votes; ties included. Winning rate: the row "
+            "is non-inferior to this share of people in the alternative-annotator test ('Two "
+            "people': another person is)."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -582,8 +582,8 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
             ("Alternative-annotator test", *(judge.name for judge in judges)),
             rows,
             note=(
-                f"Winning rate: of people with {MIN_ITEMS} or more items, the share to whom it "
-                f"is significantly non-inferior (margin for {RATERS[judges[0].evidence.raters]}: "
+                f"Winning rate: share, of people with {MIN_ITEMS} or more items, with significant "
+                f"non-inferiority of the judge (margin for {RATERS[judges[0].evidence.raters]}: "
                 f"{margins[0]:g} percentage points). The judge passes at {percent(PASS)} or more, "
                 "if choosing at random and choosing the longer answer stay below "
                 f"{percent(PASS)}. Another person: one of the others, drawn on each item, in the "

@@ -348,7 +348,7 @@ def _on_judge(
     if lacking:
         warnings += [_on_logprobs(method)] if run.stopped is None else []
     elif n_without:
-        warnings.append(f"Without log-probabilities or verdict: {n_without:,} replies.")
+        warnings.append(f"Replies without log-probabilities or verdict: {n_without:,}.")
     return warnings
 
 

@@ -400,7 +400,7 @@ def warning(dropped: int) -> str:
     """Say that rows were excluded for standing beside those of both orders."""
     return (
         f"{plural(dropped, 'row of a single order is', 'rows of single orders are')} excluded: "
-        "the row 'both' of the same case stands instead."
+        "the row 'both' of the same case counts instead."
     )
 
 
