@@ -77,7 +77,7 @@ def application(words: Sequence[str]) -> App:
     helps = "--help" in words or len(words) < 2
     app = App(
         name="arena",
-        help="Compare language models with blind human votes and audited judges.",
+        help="Compare language models by blind human votes and LLM judges.",
         help_flags="--help",
         version=f"arena {__version__}",
         version_flags="--version",

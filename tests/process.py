@@ -103,7 +103,7 @@ class Process:
         """Give its exit code, None while it runs; a signal that ended it is negative."""
         return self._process.exitcode
 
-    def wait(self, within_s: float = 30.0) -> int:
+    def wait(self, within_s: float = 60.0) -> int:
         """Wait for its end, and give its exit code."""
         self._process.join(within_s)
         code = self._process.exitcode

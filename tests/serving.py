@@ -128,7 +128,7 @@ class Visitor:
         body = {"outcome": outcome, "key": key or str(uuid.uuid4())}
         return self.post(f"/api/v1/battles/{battle_id}/vote", json=body)
 
-    def board(self, *, votes: int, within_s: float = 30) -> dict[str, Any]:
+    def board(self, *, votes: int, within_s: float = 60) -> dict[str, Any]:
         """Read the leaderboard once it is of so many votes: it is made in the background."""
         deadline = time.monotonic() + within_s
         while True:

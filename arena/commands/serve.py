@@ -620,6 +620,7 @@ def verify(
         Database URL, backup, file of `arena export votes`, or folder of `arena publish`.
     head
         A hash noted earlier, or its first characters: the vote log or folder must contain it.
+        Without it, a log whose hashes were all computed again passes.
     form
         Output format.
 

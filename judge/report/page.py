@@ -834,7 +834,7 @@ def parts_section(study: Study) -> Section:
         for part in study.parts
     }
     return Section(
-        "Agreement by length and distance",
+        "Agreement by difference in length and rating",
         table=Table.of(
             ("Agreement, ties excluded", *names, "Items", "Prompts"),
             rows,

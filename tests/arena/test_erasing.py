@@ -31,7 +31,7 @@ from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, refused
 from tests.faulty_server import Behaviour, faulty_server
 from tests.postgresql import new_database
-from tests.process import Process
+from tests.process import Process, until
 from tests.serving import Served, Visitor, invited, quick_arena, served_by
 from tests.sqlite import new_sqlite
 
@@ -310,10 +310,8 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
             with store.reading() as session:
                 assert len(blocks.coded(session, DEFAULT)) == 1
             leaderboard = Leaderboard(store, DEFAULT, lambda: datetime.now(UTC))
-            deadline = time.monotonic() + 60
-            while not leaderboard.refresh().votes and time.monotonic() < deadline:
-                time.sleep(0.1)  # the arena makes this board, too, and one does at a time
-            assert leaderboard.read().votes == 1
+            # The arena makes this board, too, and one does at a time.
+            until(lambda: leaderboard.refresh().votes == 1)
         assert tombstoned(served) == (5, 3)
         verified = command("verify", served.database, "--head", noted[:16])
         assert "Votes deleted: 2, with exclusions of them: 1; deletion records" in verified.stdout

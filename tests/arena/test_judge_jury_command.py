@@ -17,7 +17,7 @@ from tests.arena.benches import judged
 from tests.arena.test_fallback_judge_command import DENIES, OUT, refuses
 from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
-from tests.process import Process
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 JURY = ("wren", "owl", "slate")
@@ -276,10 +276,7 @@ def test_after_a_kill_no_stored_reply_is_paid_for_again(
 
     server.behaviours["owl"] = slow
     with Process([*ASK, "--concurrency", "4"], folder) as process:
-        deadline = time.monotonic() + 60
-        while asked(server)["owl"] < 9:
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
+        until(lambda: asked(server)["owl"] >= 9)
         process.kill()
         process.wait()
     result = command(*ASK, "--concurrency", "4", "--format", "json")

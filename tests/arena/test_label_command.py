@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -25,6 +24,7 @@ from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_votes
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
 from tests.command import GOOD, Command, refused
+from tests.process import until
 from tests.serving import quick_arena
 from tests.sqlite import new_sqlite
 
@@ -355,8 +355,5 @@ def test_an_arena_that_is_served_labels_new_votes_by_itself(
     monkeypatch.setattr("arena.play.upkeep.REST_S", 0.05)
     with quick_arena(tmp_path) as served, served.visitor() as ada:
         ada.vote(ada.play(), "model_a")
-        for _ in range(100):
-            time.sleep(0.05)
-            if any(votes_of(served.database).labels["category"]):
-                break
+        until(lambda: any(votes_of(served.database).labels["category"]))
         assert votes_of(served.database).labels["language"] != [None]

@@ -15,7 +15,7 @@ from arena.errors import SettingsError
 from arena.settings import LONGEST_STATEMENT, read_statements
 from tests.arena.boards.published import fill, nudge, problems, seal
 from tests.command import Command, refused
-from tests.process import Process
+from tests.process import Process, until
 from tests.serving import quick_arena
 from tests.sqlite import new_sqlite
 
@@ -154,10 +154,7 @@ def test_the_page_shows_what_is_there_and_what_is_missing(
         assert "No model is rated yet." in page
         assert "Name x" not in page + ada.get("/api/v1/evaluation").text
         ada.vote(battle, "tie")
-        deadline = time.monotonic() + 60  # the card follows in the background
-        while not ada.get("/api/v1/evaluation").json()["outputs"]["votes"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: ada.get("/api/v1/evaluation").json()["outputs"]["votes"])
         german = ada.get("/evaluation", headers={"Accept-Language": "de"})
         assert "<dt>Nicht angegeben</dt>" in german.text
         card_of = ada.get("/api/v1/evaluation").json()

@@ -197,7 +197,7 @@ def test_the_first_rating_of_the_readme_runs_on_the_votes_that_come_along(
     for row, points in zip(rows, truth, strict=True):
         assert row["lower"] < points < row["upper"]
     guide = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text(encoding="utf-8")
-    assert "the true ratings {:.0f}, {:.0f}, {:.0f}, {:.0f} and {:.0f}.".format(*truth) in guide
+    assert "true ratings are {:.0f}, {:.0f}, {:.0f}, {:.0f} and {:.0f};".format(*truth) in guide
     assert command("plan", "samples").returncode == 0
     (tmp_path / "samples").mkdir()
     shutil.copyfile(votes_file(tmp_path), tmp_path / "samples" / "votes.csv")

@@ -1,5 +1,6 @@
 """Keys and taps that nobody meant: sentences typed beside the prompt, double taps, held keys."""
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -108,9 +109,29 @@ def press_twice(
     ada: Person, control: str, interval_s: float, screen: dict[str, Any], along: float = 0.5
 ) -> None:
     at = middle(ada.page.locator(control), along)
+    press_again = finger(ada.page) if screen is PHONE else ada.page.mouse.click
     press_at(ada, at, screen)
     ada.page.wait_for_timeout(1000 * interval_s)
-    press_at(ada, at, screen)
+    press_again(*at)
+
+
+def finger(page: Page) -> Callable[[float, float], None]:
+    """Touch without waiting for an answer: that of a page that is being left may never come."""
+    browser = page.context.browser
+    assert browser is not None
+    target = page.context.new_cdp_session(page).send("Target.getTargetInfo")["targetInfo"]
+    session = browser.new_browser_cdp_session()
+    attach = {"targetId": target["targetId"], "flatten": False}
+    attached = session.send("Target.attachToTarget", attach)["sessionId"]
+
+    def tap(x: float, y: float) -> None:
+        for kind, points in ("touchStart", [{"x": x, "y": y}]), ("touchEnd", []):
+            params = {"type": kind, "touchPoints": points}
+            message = {"id": 1, "method": "Input.dispatchTouchEvent", "params": params}
+            given = {"sessionId": attached, "message": json.dumps(message)}
+            session.send("Target.sendMessageToTarget", given)
+
+    return tap
 
 
 NOTE_LATE = """() => {

@@ -213,7 +213,7 @@ def test_a_hostile_answer_runs_nothing_loads_nothing_and_covers_nothing(
             assert page.title() == "Arena"
             for fake in page.locator("#answers").get_by_text("A is better").all():
                 expect(fake).to_be_hidden()
-            page.locator("#vote-tie").click(timeout=5000)
+            page.locator("#vote-tie").click()
             expect(page.locator("#note")).to_contain_text("Your vote: a tie.")
         with pytest.raises(BlockingIOError):
             outside.accept()
@@ -245,7 +245,7 @@ def test_a_refused_prompt_leaves_the_answers(
         expect(page.locator("#note")).to_contain_text(note)
         page.wait_for_timeout(1000)
         for side in "ab":
-            expect(page.locator(f"#answer-{side}")).to_contain_text("All is well.", timeout=1000)
+            expect(page.locator(f"#answer-{side}")).to_contain_text("All is well.")
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, FloatRect, expect
 
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, faulty_server
+from tests.process import until
 from tests.serving import Served, served_by
 
 pytestmark = pytest.mark.browser
@@ -84,8 +85,7 @@ def test_reasons_confidence_and_intent_are_a_tap_or_a_key_each_and_a_comment_a_l
             "intent": "asking",
             "before_reveal": False,
         }
-        ada.page.wait_for_timeout(300)
-        assert saved(ada) == expected
+        until(lambda: saved(ada) == expected)
         ada.arrive(f"?b={ada.battle_id}")
         ada.wait_for("voted")
         pressed = ada.page.locator("#remarks :checked")

@@ -95,7 +95,7 @@ def test_an_arena_goes_on_when_its_pooler_comes_back(
             before.close()
             time.sleep(2 * PULSE_S)
             with pooled(direct, "session", port):
-                assert becomes(served.url, 200, within_s=15)
+                becomes(served.url, 200)
                 assert ada.vote(battle, "tie").json()["outcome"] == "tie"
                 assert ada.vote(ada.play(), "tie").json()["outcome"] == "tie"
     assert "fault of ours" not in caplog.text

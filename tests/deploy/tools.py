@@ -127,7 +127,7 @@ def pooled(
             pooler.terminate()
 
 
-def wait_for(port: int, within_s: float = 10.0) -> None:
+def wait_for(port: int, within_s: float = 60.0) -> None:
     deadline = time.monotonic() + within_s
     while True:
         try:

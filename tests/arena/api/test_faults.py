@@ -17,6 +17,7 @@ from arena.play.matchmaking import TOO_LONG, Rules
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, VoteRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
+from tests.process import until
 from tests.serving import Served, StreamEvent, Visitor, served_by, side_text, write_roster
 
 NAMES = ("zanzibar", "quagmire", "xylophone", "ottoman", "kestrel")
@@ -352,10 +353,7 @@ def test_a_rate_limit_of_a_second_is_waited_for(
 ) -> None:
     behave(server, asked_to_wait(1))
     battle_id = ada.open()
-    for _ in range(500):
-        if len(server.requests) == 2:
-            break
-        time.sleep(0.01)
+    until(lambda: len(server.requests) == 2)
     time.sleep(0.3)  # by now, one who does not wait has been refused three times
     behave(server, WELL)
     assert ada.follow(battle_id)[-1].event == "ready"

@@ -129,7 +129,9 @@ async def test_cancelling_the_reader_closes_the_request(
 ) -> None:
     model = serve(server, Behaviour(fault=Fault.ENDLESS, delay_s=0.01))
     task = asyncio.create_task(ask(endpoints, model))
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(60):
+        while model.id not in {seen.model for seen in server.requests}:  # noqa: ASYNC110 - the server has a loop of its own
+            await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -399,7 +399,7 @@ def test_a_visitor_has_so_many_streams_and_one_that_is_closed_makes_room(tmp_pat
         assert status_of(ada, events) == 200
 
 
-def status_of(visitor: Visitor, events: str, within_s: float = 5.0) -> int:
+def status_of(visitor: Visitor, events: str, within_s: float = 60.0) -> int:
     """Ask for a stream until it is given or time is up."""
     deadline = time.monotonic() + within_s
     while True:

@@ -16,7 +16,7 @@ from arena.play.matchmaking import NOT_SAVED
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from tests.arena.play import test_live
-from tests.arena.play.test_live import ADA, LONG, answers, arena, server, watch
+from tests.arena.play.test_live import ADA, LONG, answers, arena, server, until, watch
 from tests.faulty_server import Behaviour, FaultyServer
 
 __all__ = ["server"]
@@ -25,13 +25,7 @@ __all__ = ["server"]
 async def end_of(battles: Battles) -> Snapshot:
     """Open a battle, and watch it to its end."""
     opened = await battles.open(ADA, "Why?")
-    return (await asyncio.wait_for(watch(battles, opened.battle_id), 10))[-1]
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - what it waits for happens in a thread
-            await asyncio.sleep(0.01)
+    return (await asyncio.wait_for(watch(battles, opened.battle_id), 60))[-1]
 
 
 def state_in_log(tmp_path: Path, battle_id: str) -> tuple[BattleState, str | None]:
@@ -68,7 +62,7 @@ async def test_an_end_that_cannot_be_written_ends_in_words_and_is_written_later(
         shown = await battles.look(last.battle_id, ADA)
         assert (shown.state, shown.message) == failed
         assert (await battles.retry(last.battle_id, ADA)).state is BattleState.CREATED
-        again = (await asyncio.wait_for(watch(battles, last.battle_id), 10))[-1]
+        again = (await asyncio.wait_for(watch(battles, last.battle_id), 60))[-1]
         assert again.state is BattleState.READY
 
 
@@ -180,7 +174,7 @@ async def test_a_battle_that_was_not_written_is_not_looked_for_for_ever(
                 await battles.open(ADA, "Why?")
         keeper = battles._runner._keeper
         assert keeper is not None
-        await asyncio.wait_for(asyncio.shield(keeper), 10)
+        await asyncio.wait_for(asyncio.shield(keeper), 60)
 
 
 async def test_a_prompt_is_asked_as_it_is_logged(server: FaultyServer, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class Play(RuleBasedStateMachine):
         async def collect() -> list[Snapshot]:
             return [seen async for seen in self.battles.watch(battle, self.owner[battle])]
 
-        snapshots = self.run(asyncio.wait_for(collect(), 10))
+        snapshots = self.run(asyncio.wait_for(collect(), 60))
         assert not snapshots[-1].state.running, "no battle hangs"
         for seen in snapshots:
             self.check(seen)

@@ -17,6 +17,7 @@ from arena.store.store import Store
 from arena.store.tables import ModelEventRow, ModelRow, fingerprint
 from tests.command import Command
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.process import until
 from tests.serving import Served, Visitor, serve, write_roster
 
 SECRETS = ("Basalt Nine", "Rocks Secret", "basalt-9", "secret-licence")
@@ -92,10 +93,7 @@ def test_no_page_api_or_export_names_a_pre_release_until_it_is_released(
         assert row.fingerprint in seen, "it is bound by every vote"
         assert row.fingerprint != fingerprint(model), "names could be tried on it"
         release(database_url, Release.RELEASED)
-        deadline = time.monotonic() + 60
-        while "Basalt Nine" not in visitor.get("/leaderboard").text:
-            assert time.monotonic() < deadline
-            time.sleep(0.3)
+        until(lambda: "Basalt Nine" in visitor.get("/leaderboard").text)
         assert "Basalt Nine" in visitor.get(f"/battles/{battles[0]}").text
         assert "released" in visitor.get("/models").text
         names = set()

@@ -247,7 +247,7 @@ async def test_a_battle_that_has_gone_on_meanwhile_is_looked_up_anew(
         assert relayed is not None
         there.relay._take("show", battle_id, at=[2, 1, 0, 0, False], a="Another", b="turn")
         assert relayed.over.is_set()
-        assert texts(await asyncio.wait_for(following, 10)) == (LONG[:200], LONG[:200])
+        assert texts(await asyncio.wait_for(following, 60)) == (LONG[:200], LONG[:200])
 
 
 async def test_a_stop_that_comes_late_ends_no_later_turn(url: str, server: FaultyServer) -> None:

@@ -11,7 +11,7 @@ from arena.domain.battle import BattleState
 from arena.play import upkeep
 from arena.play.matchmaking import INTERRUPTED
 from arena.store.store import Store
-from tests.arena.play.test_ends import until
+from tests.arena.play.test_live import until
 from tests.arena.store.battles import MODELS, NOW, new_battle
 from tests.postgresql import new_database
 

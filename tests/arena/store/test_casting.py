@@ -104,7 +104,7 @@ def test_a_vote_that_waited_for_another_model_binds_that_model(store: Store) -> 
     replaced = threading.Event()
 
     def vote() -> None:
-        assert replaced.wait(10)
+        assert replaced.wait(60)
         store.cast(ballot("b1"))
 
     a, b = MODELS

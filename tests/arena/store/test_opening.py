@@ -263,17 +263,17 @@ def test_closing_waits_for_the_threads_that_write_or_read(store: Store) -> None:
     def write() -> None:
         with store.writing():
             begun[0].set()
-            end.wait(10)
+            end.wait(60)
 
     def read() -> None:
         with store.reading() as session:
             session.connection()
             begun[1].set()
-            end.wait(10)
+            end.wait(60)
 
     with ThreadPoolExecutor(3) as pool:
         acting = [pool.submit(write), pool.submit(read)]
-        assert all(each.wait(10) for each in begun)
+        assert all(each.wait(60) for each in begun)
         closing = pool.submit(store.close)
         with pytest.raises(TimeoutError):
             closing.result(timeout=0.1)
