@@ -144,8 +144,8 @@ def votes(
 ) -> None:
     """Export the votes that count under a policy, one row per vote, without texts.
 
-    Other votes, also outside --since and --until, have rows with only the column excluded_vote
-    (JSON), for `arena verify` to check the log.
+    Other votes, and those outside --since and --until, have rows with only the column
+    excluded_vote (JSON), by which `arena verify` checks the log.
     Exit code 3: the vote log cannot be verified; the file is written.
 
     Parameters

@@ -427,7 +427,7 @@ def probe(
     ----------
     intervention
         Group (injections, biases, people, harmless, meaning, missing) or single intervention;
-        repeatable. Default: injections. `all` means biases only.
+        repeatable. Default: injections. `all` is the group biases.
     cases
         Prompts and answers, as for `arena judge run`; embedded cases by default. The better
         answer is in the column `label` or `winner`.

@@ -447,7 +447,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: a verdict "
             "and a vote, or two votes; ties included. Winning rate: the row "
             "is non-inferior to this share of people in the alternative-annotator test ('Two "
-            "people': another person is)."
+            "people': of another person)."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -811,8 +811,7 @@ def outcomes_section(study: Study) -> Section:
             ),
             note=(
                 "Share of pairs: each vote (rows) with each verdict on its item (columns). Better "
-                "model: rated higher by votes. The last row and column are the rates of each; the "
-                "rates of ties differ if people and judge use ties differently."
+                "model: rated higher by votes. The last row and column are the rates of each."
             ),
         )
         for judge in study.judges
@@ -823,10 +822,10 @@ def outcomes_section(study: Study) -> Section:
 
 
 def parts_section(study: Study) -> Section:
-    """Give agreement by the gap of length and by the distance between the models."""
+    """Give agreement by length, by distance between the models, and by the values of a column."""
     names = [judge.name for judge in study.judges]
     rows = {
-        part.part: (
+        part.part if part.by in ("all", "length", "difficulty") else f"{part.by} {part.part}": (
             *(percent_of(part.agreement[name]) for name in names),
             f"{part.items:,}",
             f"{part.prompts:,}",
@@ -834,14 +833,16 @@ def parts_section(study: Study) -> Section:
         for part in study.parts
     }
     return Section(
-        "Agreement by difference in length and rating",
+        "Agreement by group of items",
         table=Table.of(
             ("Agreement, ties excluded", *names, "Items", "Prompts"),
             rows,
             note=(
                 "On the items for which every judge has a verdict. The distance of models is by "
-                "people's ratings: close models are hard to separate. Lengths are in characters. "
-                f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Intervals are "
+                "people's ratings: close models are hard to separate. "
+                + "Lengths are in characters. "
+                * any(p.by == "length" for p in study.parts)
+                + f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Intervals are "
                 "not simultaneous: of many, some miss the truth."
             ),
         ),

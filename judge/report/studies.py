@@ -303,7 +303,7 @@ def _sent(name: str, plan: Plan) -> Table:
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn by the expected effect of votes on them. In Python, give column "
+            "Drawn by the expected effect of votes on the ratings. In Python, give column "
             f'"overall" of {SEND} to judge.studies.powered as "probability".'
         ),
     )

@@ -29,7 +29,7 @@ ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
 
 NO_ORDER = (
-    "The verdicts have no column order, and name the models of each pair in one order "
+    "The verdicts have no column `order`, and name each pair's models in one order "
     "only: verdicts by order are unknown."
 )
 _AGAIN = (

@@ -407,7 +407,7 @@ def _agreement(evidence: Evidence) -> str:
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
-        text += "; on equally weighted items on which the judge and two people prefer a side, the "
+        text += "; for items on which the judge and two people prefer a side (equal weights), the "
         text += f"estimated upper bound for any judge is {percent_of(evidence.highest)}"
     text += ". With ties as a third answer, judge and person agree in "
     text += percent_of(evidence.judge_with_ties)
@@ -438,8 +438,8 @@ def _alternative(evidence: Evidence) -> str:
         "In the alternative-annotator test, the judge is non-inferior to "
         f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}. The "
         f"margin is {100 * test.margin:g} percentage points, for {RATERS[evidence.raters]}. "
-        "Averaged over people, the judge agrees with the others at least as well as the person "
-        f"does on {percent(test.advantage)} of items.{_reference(test)}"
+        f"On {percent(test.advantage)} of a person's items (mean), the judge agrees with the "
+        f"others at least as well as this person does.{_reference(test)}"
     )
 
 
@@ -453,9 +453,8 @@ def _reference(test: Alternative) -> str:
         return f"{text}."
     return (
         f"{text}; one of the others, drawn per item, is non-inferior to {percent(test.person)}, "
-        f"and passes in {percent(test.person_passed)} of repetitions. With {test.decides_at:,} "
-        f"items per person (here: {test.items_per_person:,.0f}, median) it would pass with 90% "
-        "power."
+        f"and passes in {percent(test.person_passed)} of repetitions (in 90% with "
+        f"{test.decides_at:,} items per person; here: {test.items_per_person:,.0f}, median)."
     )
 
 

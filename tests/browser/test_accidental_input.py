@@ -29,7 +29,7 @@ INTERVALS_S = (0.12, 0.2, 0.3, 0.5)
 VOTES = ("model_a", "tie", "both_bad", "model_b")
 SENTENCE = "explain that again"
 QUICK = Behaviour(text="All is well, and it goes on for a while. " * 2)
-LONG = Behaviour(text=QUICK.text * 400)
+LONG = Behaviour(text=QUICK.text * 400, delay_s=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -135,14 +135,10 @@ def finger(page: Page) -> Callable[[float, float], None]:
 
 
 NOTE_LATE = """() => {
-    const root = document.documentElement;
-    let voted = Infinity;
+    const { dataset } = document.documentElement;
     window.late = false;
-    new MutationObserver(() => {
-        if (root.dataset.state === "voted") voted = Math.min(voted, performance.now());
-    }).observe(root, { attributeFilter: ["data-state"] });
     for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => {
-        window.late ||= !root.dataset.quiet && performance.now() > voted + 600;
+        window.late ||= dataset.state === "voted" && !dataset.quiet;
     }, true);
 }"""
 """Have the page note a press after the time in which it must not react."""

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 TEXT = "All is **well**, and it goes on for a while. "
 QUICK = Behaviour(text=TEXT * 2)
-LONG = Behaviour(text=TEXT * 400)
+LONG = Behaviour(text=TEXT * 400, delay_s=0.05)
 SLOW = pytest.mark.slow
 MORE_WIDTHS = [320, 390, 430, 600, 700, 799, 800, 820, 834, 900, 960, 1280, 1600]
 
