@@ -417,8 +417,8 @@ class GateOptions:
     level : float
         Confidence level over all looks.
     looks : "any" or int
-        Number of looks, 1 to 5. A larger number: as many as you like, up to the planned votes;
-        any: also beyond them.
+        Number of looks, 1 to 5. From 6 on: unlimited looks up to the planned votes; any: also
+        beyond them.
     planned : int or None
         Planned votes on battles with either model, fixed before the first look. With --looks
         INT, votes beyond them are not used. With --looks any, the test is most efficient near

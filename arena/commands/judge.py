@@ -418,16 +418,16 @@ def probe(
     """Test a judge's robustness, sensitivity and agreement with people.
 
     Prompt injections and known biases should not raise an answer's win rate more than a control
-    text of the same length. Harmless changes should keep the verdict; changes of meaning, and
-    removed or inserted parts, should change it. Agreement with votes is measured. Each pair is
-    judged in both orders, and replies are stored as for a run. Exit code 1: stopped with probes
-    pending.
+    text of the same length. Harmless changes should keep the verdict. An answer should be
+    preferred to its copy with another meaning, or with parts removed or inserted. Agreement with
+    votes is measured. Each pair is judged in both orders, and replies are stored as for a run.
+    Exit code 1: stopped with probes pending.
 
     Parameters
     ----------
     intervention
         Group (injections, biases, people, harmless, meaning, missing) or single intervention;
-        repeatable. Default: injections. `all` is the group biases.
+        repeatable. Default: injections. "all" means biases.
     cases
         Prompts and answers, as for `arena judge run`; embedded cases by default. The better
         answer is in the column `label` or `winner`.

@@ -801,8 +801,8 @@ def _rules(study: Study) -> Section:
         "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt are "
-        "correlated; tables state which also allow for people. An agreement of 0% or 100% has the "
-        "Clopper-Pearson interval of n equal results, with n the effective number of "
+        "correlated; tables state which intervals also allow for people. An agreement of 0% or "
+        "100% has the Clopper-Pearson interval of n equal results, with n the effective number of "
         "prompts. Other figures without variation have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",

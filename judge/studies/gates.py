@@ -379,8 +379,8 @@ def _not_passed(evidence: Evidence) -> str:
             return (
                 "The alternative-annotator test may be underpowered: "
                 f"the {test.people_tested} people tested have {test.items_per_person:,.0f} items "
-                "(median); for 90% power, a person in the judge's place would need "
-                f"{test.decides_at:,}."
+                f"(median); with {test.decides_at:,} each, a person in the judge's place would "
+                "pass with 90% power."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
@@ -452,9 +452,9 @@ def _reference(test: Alternative) -> str:
     if test.person is None or test.decides_at is None:
         return f"{text}."
     return (
-        f"{text}; one of the others, drawn per item, is non-inferior to {percent(test.person)}, "
-        f"and passes in {percent(test.person_passed)} of repetitions (in 90% with "
-        f"{test.decides_at:,} items per person; here: {test.items_per_person:,.0f}, median)."
+        f"{text}; another person, drawn per item, to {percent(test.person)}, and passes in "
+        f"{percent(test.person_passed)} of draws ({test.decides_at:,} items per person would give "
+        f"90%; median here: {test.items_per_person:,.0f})."
     )
 
 

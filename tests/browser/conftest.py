@@ -8,6 +8,8 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 """The first one that is there is taken: without windows it needs a third of the processor."""
+GIVES_UP_MS = 60_000
+"""As long as any other wait: a slow machine is no fault."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -27,6 +29,7 @@ def chromium() -> Iterator[Browser]:
         pytest.skip("Chromium is not installed")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        expect.set_options(timeout=60_000)  # as long as any other wait: a slow machine is no fault
+        expect.set_options(timeout=GIVES_UP_MS)
+        browser.on("context", lambda context: context.set_default_timeout(GIVES_UP_MS))
         yield browser
         browser.close()

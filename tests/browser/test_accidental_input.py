@@ -3,8 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from functools import partial
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -105,10 +104,30 @@ def press_at(ada: Person, at: tuple[float, float], screen: dict[str, Any]) -> No
         ada.page.mouse.click(*at)
 
 
+@contextmanager
+def standing(page: Page) -> Iterator[None]:
+    """Let no time pass in the page but what the test lets pass, however busy the machine is."""
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 10)
+    yield
+    page.clock.resume()
+
+
 def press_twice(
     ada: Person, control: str, interval_s: float, screen: dict[str, Any], along: float = 0.5
 ) -> None:
     at = middle(ada.page.locator(control), along)
+    with standing(ada.page):
+        press_at(ada, at, screen)
+        ada.page.wait_for_timeout(1000 * interval_s)  # in which the arena may answer
+        ada.page.clock.run_for(round(1000 * interval_s))
+        press_at(ada, at, screen)
+
+
+def press_twice_and_leave(
+    ada: Person, control: str, interval_s: float, screen: dict[str, Any]
+) -> None:
+    """Press what leads to another page, so that the second may be on either."""
+    at = middle(ada.page.locator(control))
     press_again = finger(ada.page) if screen is PHONE else ada.page.mouse.click
     press_at(ada, at, screen)
     ada.page.wait_for_timeout(1000 * interval_s)
@@ -132,26 +151,6 @@ def finger(page: Page) -> Callable[[float, float], None]:
             session.send("Target.sendMessageToTarget", given)
 
     return tap
-
-
-NOTE_LATE = """() => {
-    const { dataset } = document.documentElement;
-    window.late = false;
-    for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => {
-        window.late ||= dataset.state === "voted" && !dataset.quiet;
-    }, true);
-}"""
-"""Have the page note a press after the time in which it must not react."""
-
-
-def vote_in_time(ada: Person, press: Callable[[], None]) -> None:
-    """Press in a new battle; again in another one where a busy machine pressed too late."""
-    for _ in range(5):
-        play(ada)
-        ada.page.evaluate(NOTE_LATE)
-        press()
-        if not ada.page.evaluate("window.late"):
-            return
 
 
 def is_revealed(ada: Person) -> None:
@@ -299,8 +298,8 @@ def test_a_double_tap_on_a_vote_keeps_the_names(
     alongs = (0.1, 0.5, 0.9, 0.5) if screen is PHONE else (0.9, 0.1, 0.5, 0.9)
     with person(chromium, arena, **screen) as ada:
         for interval_s, outcome, along in zip(INTERVALS_S, VOTES, alongs, strict=True):
-            vote = partial(press_twice, ada, f"#vote-{outcome}", interval_s, screen, along)
-            vote_in_time(ada, vote)
+            play(ada)
+            press_twice(ada, f"#vote-{outcome}", interval_s, screen, along)
             is_revealed(ada)
             assert ada.page.locator(".after [aria-pressed=true]").count() == 0
             assert ada.page.locator("[data-do=copy]").inner_text() == "Copy link"
@@ -337,27 +336,22 @@ def test_many_taps_and_a_long_press_after_the_vote_press_nothing(
     chromium: Browser, arena: Served, screen: dict[str, Any]
 ) -> None:
     with person(chromium, arena, **screen) as ada:
-
-        def tap() -> None:
-            vote = middle(ada.page.locator("#vote-model_b"))
+        play(ada)
+        vote = middle(ada.page.locator("#vote-model_b"))
+        with standing(ada.page):
             for _ in range(6):
                 press_at(ada, vote, screen)
-                ada.page.wait_for_timeout(200)
-
-        def hold() -> None:
-            vote, new = (
-                middle(ada.page.locator(f"#{name}")) for name in ("vote-model_b", "do-new")
-            )
+                ada.page.clock.run_for(200)
+        is_revealed(ada)
+        assert ada.page.locator("[data-do=go-on][aria-pressed=true]").count() == 0
+        play(ada)
+        vote, new = (middle(ada.page.locator(f"#{name}")) for name in ("vote-model_b", "do-new"))
+        with standing(ada.page):
             press_at(ada, vote, screen)
             ada.page.mouse.move(*new)
             ada.page.mouse.down()
-            ada.page.wait_for_timeout(900)  # held for longer than the controls rest
+            ada.page.clock.run_for(900)  # held for longer than the controls rest
             ada.page.mouse.up()
-
-        vote_in_time(ada, tap)
-        is_revealed(ada)
-        assert ada.page.locator("[data-do=go-on][aria-pressed=true]").count() == 0
-        vote_in_time(ada, hold)
         is_revealed(ada)
 
 
@@ -366,21 +360,18 @@ def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
 ) -> None:
     with person(chromium, arena, **DESKTOP) as ada:
         for key, control in (("1", "#vote-tie"), ("Enter", "#vote-tie"), (" ", "#vote-tie")):
-            before: list[Any] = []
-
-            def hold(key: str = key, control: str = control, before: list[Any] = before) -> None:
-                before[:] = stored(arena)["battles"]
-                ada.prompt.fill("a draft")
-                ada.page.locator(control).focus()
+            play(ada)
+            before = stored(arena)["battles"]
+            ada.prompt.fill("a draft")
+            ada.page.locator(control).focus()
+            with standing(ada.page):
                 ada.page.keyboard.down(key)
                 for _ in range(8):
-                    ada.page.wait_for_timeout(30)
+                    ada.page.clock.run_for(30)
                     ada.page.keyboard.down(key)  # repeats
                 ada.page.keyboard.up(key)
                 ada.wait_for("voted")
                 ada.page.keyboard.press(key)
-
-            vote_in_time(ada, hold)
             is_revealed(ada)
             assert stored(arena)["battles"] == before
             expect(ada.prompt).to_be_focused()
@@ -595,7 +586,7 @@ def test_a_double_tap_in_a_study_rates_no_item_unseen(
             before = ratings(study)
             expect(page.get_by_text(f"Number {n} ")).to_be_visible()
             let_react(page, ".choice-b", scripts=scripts)
-            press_twice(ada, ".choice-b", interval_s, screen)
+            press_twice_and_leave(ada, ".choice-b", interval_s, screen)
             expect(page.locator("#next")).to_be_visible()
             let_react(page, "#next", scripts=scripts)
             expect(page.get_by_text("Saved: B is better.")).to_be_visible()
@@ -603,7 +594,7 @@ def test_a_double_tap_in_a_study_rates_no_item_unseen(
             after = ratings(study)
             assert len(after) == len(before) + 1
             assert after[-1][2:4] == (None, None), "nothing is remarked"
-            press_twice(ada, "#next", interval_s, screen)
+            press_twice_and_leave(ada, "#next", interval_s, screen)
             expect(page.get_by_text(f"Number {n + 1} ")).to_be_visible()
             let_react(page, ".choice-b", scripts=scripts)
             assert ratings(study) == after
@@ -667,10 +658,10 @@ def test_a_double_tap_on_my_battles_hides_a_battle_for_good(
         is_revealed(ada)
         ada.page.goto(f"{arena.url}/votes")
         ada.page.get_by_role("button", name="Hide from the public").click(trial=True)
-        press_twice(ada, ".hide button", 0.3, PHONE)
+        press_twice_and_leave(ada, ".hide button", 0.3, PHONE)
         show = ada.page.get_by_role("button", name="Show to the public")
         show.click(trial=True)
         expect(show).to_be_visible()
-        press_twice(ada, ".language button", 0.3, PHONE)
+        press_twice_and_leave(ada, ".language button", 0.3, PHONE)
         ada.page.locator(".language button").click(trial=True)
         expect(ada.page.locator("html")).to_have_attribute("lang", "de")

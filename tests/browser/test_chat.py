@@ -144,7 +144,7 @@ def ask(page: Page, prompt: str = "Why is the sky blue?") -> None:
 
 def play(page: Page) -> None:
     ask(page)
-    expect(page.locator("#vote-model_a")).to_be_enabled(timeout=30_000)
+    expect(page.locator("#vote-model_a")).to_be_enabled(timeout=60_000)
     expect(page.locator("#answer-a")).to_contain_text("All is well.")
     assert "Name " not in page.content()
     page.locator("#vote-model_a").click()
@@ -160,7 +160,7 @@ def test_a_battle_is_voted_on_in_a_chat_that_was_launched(
         page.locator("#do-new").click()
         expect(page.locator("#answer-a")).to_be_hidden()
         page.get_by_text("What is the difference between TCP").click()
-        expect(page.locator("#vote-tie")).to_be_enabled(timeout=30_000)
+        expect(page.locator("#vote-tie")).to_be_enabled(timeout=60_000)
         expect(page.locator("#answer-b")).to_contain_text("TCP and UDP?")
         page.locator("#do-skip").click()
         expect(page.locator("#note")).to_contain_text("the names stay hidden")
@@ -191,7 +191,7 @@ def test_what_is_sent_while_models_answer_is_refused_and_the_battle_goes_on(
         expect(page.locator("#answer-a")).to_contain_text("A sentence")
         ask(page, "And now?")
         expect(page.locator("#note")).to_contain_text("Wait until both answers")
-        expect(page.locator("#note")).to_contain_text("You can vote.", timeout=30_000)
+        expect(page.locator("#note")).to_contain_text("You can vote.", timeout=60_000)
         page.locator("#vote-tie").click()
         expect(page.locator("#note")).to_contain_text("Your vote: a tie.")
 
@@ -205,7 +205,7 @@ def test_a_hostile_answer_runs_nothing_loads_nothing_and_covers_nothing(
         server.behaviours.update(dict.fromkeys(server.behaviours, Behaviour(text=hostile)))
         with page_at(chromium, launched) as (page, _):
             ask(page, hostile)
-            expect(page.locator("#vote-tie")).to_be_enabled(timeout=30_000)
+            expect(page.locator("#vote-tie")).to_be_enabled(timeout=60_000)
             expect(page.locator("#answer-a")).to_contain_text("The end of it.")
             page.wait_for_timeout(1000)
             seen = ["h1", "#answer-a", "#answer-b"]

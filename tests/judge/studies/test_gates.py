@@ -81,9 +81,9 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         *(
             *(
                 "the test's upper limit, is non-inferior to 100%",
-                "(in 90% with 422 items per person; ",
+                "(422 items per person would give 90%; ",
             ),
-            "drawn per item, is non-inferior to 90%",
+            "another person, drawn per item, to 90%",
         ),
         *(
             "2 of 2 models; no favouritism is significantly above",
@@ -116,7 +116,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "(median); for 90% power, a person in the judge's place would need 422.",
+            "(median); with 422 each, a person in the judge's place would pass with 90% power.",
         ),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (
