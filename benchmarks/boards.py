@@ -438,7 +438,7 @@ def _vote(store: Store) -> None:
     """Play a battle, and vote on it."""
     name = uuid.uuid4().hex  # a database that is filled may have had such a vote before
     battle = new_battle(name)
-    a, b = (replace(battle.a, model_id=f"model-{n:03d}") for n in (0, 1))
+    a, b = (replace(battle.a, id=f"model-{n:03d}") for n in (0, 1))
     store.open_battle(replace(battle, a=a, b=b, prompt_id=None))
     ends = {A1: complete(), B1: complete()}
     store.close_answers(name, BattleState.READY, ends, message=None, now=NOW)

@@ -341,19 +341,6 @@ def measure_files(only: str) -> None:
             if only in what:
                 print(f"| {what} | {measure_file(name, make, commands)} |", flush=True)
         print()
-    print(
-        "| another command | its file | peak memory | exit | first words |\n|---|---|---|---|---|"
-    )
-    bombs = file_bombs.TABLES
-    for words in file_bombs.READ_TABLES_TOO:
-        for what, (name, make) in bombs.items():
-            if what in file_bombs.KINDS and only in what:
-                with tempfile.TemporaryDirectory() as folder:
-                    file_bombs.given(Path(folder), name, make)
-                    ended = measured(Path(folder), *(word.format(name) for word in words))
-                    named = " ".join(words).replace("{}", "FILE")
-                    cells = (f"`{named}`", what, f"{ended.peak_mb} MB", str(ended.code))
-                    print(f"| {' | '.join([*cells, first_words(ended.stderr)])} |", flush=True)
 
 
 def measure_file(name: str, make: Make, commands: tuple[tuple[str, ...], ...]) -> str:

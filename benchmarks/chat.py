@@ -47,6 +47,7 @@ async def in_chat(visitor: httpx2.AsyncClient, url: str) -> Updates:
     # The first of the chat's functions takes what is asked, and the id of no battle; the second
     # and the third, the id of the battle that it began.
     data = ["Go", ""]
+    line = ""
     for number in range(3):
         asked = {"fn_index": number, "session_hash": session, "data": data}
         (await visitor.post(f"{queue}/join", json=asked)).raise_for_status()

@@ -25,6 +25,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.engine import make_url
 
@@ -181,7 +182,7 @@ def _empty_disk(house: House) -> None:
     _start_database(house)
 
 
-Act = Callable[[House], None]
+Act = Callable[[House], object]
 FAULTS: dict[str, tuple[str, Act, Act]] = {
     "database": ("PostgreSQL is killed, and started again", _stop_database, _start_database),
     "replica": (
@@ -287,14 +288,10 @@ def _house(*, small: bool) -> Iterator[tuple[House, Sequence[tuple[str, str]]]]:
         query = {name: value for name, value in url.query.items() if name != "host"}
         by_way = url.set(host="127.0.0.1", port=to_database.port, query=query)
         clock = _write(folder / "clock", 0.0)
+        env: dict[str, Any] = {**ENV, CLOCK: str(clock)}
         served = stack.enter_context(
             replicas(
-                folder,
-                database,
-                roster,
-                first=by_way.render_as_string(hide_password=False),
-                **ENV,
-                **{CLOCK: str(clock)},
+                folder, database, roster, first=by_way.render_as_string(hide_password=False), **env
             )
         )
         yield House(served, server, to_database, to_model, clock), ready

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import httpx2
 
-from tests.faulty_server import Behaviour, FaultyServer, faulty_server, said
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.serving import write_roster
 
 ARENA = str(Path(sys.executable).parent / "arena")
@@ -62,7 +62,7 @@ class Played:
 
 def answer(body: Mapping[str, object]) -> Behaviour:
     """Write for a minute, or for a second."""
-    n = 600 if said(body) == SLOW else 10
+    n = 600 if last_message(body) == SLOW else 10
     return Behaviour(text="Word and " * n, chunk_size=9, delay_s=0.1)
 
 

@@ -30,15 +30,16 @@ def main() -> None:
     for measure in CLASSICAL:
         wall, processor = time.perf_counter(), time.process_time()
         names = (measure.name,)
-        (card,) = probe_similarity(files, measures=names, sample=options.sample, seed=1).cards
+        (card,) = probe_similarity(files, measures=names, sample=options.sample, seed=1)["cards"]
         took = time.process_time() - processor
         total += took
         if measure is CLASSICAL[0]:
-            print("| measure |", " | ".join(axis.name for axis in card.axes), "| CPU | wall |")
-            print("|---" * (len(card.axes) + 3) + "|")
+            axes = " | ".join(axis["name"] for axis in card["axes"])
+            print("| measure |", axes, "| CPU | wall |")
+            print("|---" * (len(card["axes"]) + 3) + "|")
         values = " | ".join(
-            f"{e.value:.3f} [{e.lower:.3f}, {e.upper:.3f}]"
-            for e in (axis.estimate for axis in card.axes)
+            f"{axis['value']:.3f} [{axis['lower']:.3f}, {axis['upper']:.3f}]"
+            for axis in card["axes"]
         )
         elapsed = time.perf_counter() - wall
         print(f"| {measure.name} | {values} | {took:.1f} s | {elapsed:.1f} s |", flush=True)

@@ -420,14 +420,6 @@ READ_TABLES: tuple[tuple[str, ...], ...] = (
     ("study", "judge", "{}", "good.csv", "--rounds", "100"),
     ("label", "{}"),
 )
-KINDS = (
-    "Parquet, a name of 1 MB in 13,000 rows",
-    "Parquet, a billion rows",
-    "Parquet, a list of 13,000 texts of 1 MB",
-    "JSON in gzip, 64 MB of empty lists",
-    "JSON lines, 900 lists deep",
-)
-"""One of each kind, for the commands of which each would take as long as the others."""
 VERIFY = (("verify", "{}"),)
 READ_OTHERS: tuple[tuple[str, ...], ...] = (
     ("models", "--roster", "{}"),

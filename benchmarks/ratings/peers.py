@@ -54,7 +54,8 @@ def _evalica(task: str, source: Any) -> Points:
     evalica = importlib.import_module("evalica")
     method = evalica.elo if task == "elo" else evalica.bradley_terry
     scores = method(frame["model_a"], frame["model_b"], _winners(frame)).scores
-    return scores.to_dict() if task == "elo" else (POINTS_PER_NAT * np.log(scores)).to_dict()
+    points = scores if task == "elo" else POINTS_PER_NAT * np.log(scores)
+    return {model: float(value) for model, value in points.items()}
 
 
 def _choix(source: Any) -> Points:
@@ -69,7 +70,9 @@ def _wins(frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
     """Return the score of row against column, and the models."""
     codes, names = pd.factorize(pd.concat([frame["model_a"], frame["model_b"]]), sort=True)
     score, labels = frame["winner"].factorize()
-    score_a = labels.map({"model_a": 1.0, "model_b": 0.0, "tie": 0.5}).to_numpy(float)[score]
+    score_a = (
+        pd.Index(labels).map({"model_a": 1.0, "model_b": 0.0, "tie": 0.5}).to_numpy(float)[score]
+    )
     k, n = len(names), len(frame)
     a, b = codes[:n], codes[n:]
     won = np.bincount(a * k + b, score_a, k * k) + np.bincount(b * k + a, 1 - score_a, k * k)

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 
 from arena.commands import serve
