@@ -445,8 +445,8 @@ def agreement_section(judges: Judges, level: float) -> Section:
             "voters, over people; that of the upper bound is over prompts alone. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: a verdict "
-            "and a vote, or two votes; ties included. Winning rate: the row ('Two "
-            "people': another person) is non-inferior to this share of people in the "
+            "and a vote, or two votes; ties included. Winning rate: the share "
+            "of people to whom the row ('Two people': another person) is non-inferior in the "
             "alternative-annotator test."
         ),
         strong=tuple(range(len(judges))),
@@ -774,7 +774,7 @@ def bias_section(judges: Judges, level: float) -> Section:
             "has more Markdown, or alone has a list; of pairs with one refusal, the share for the "
             "refusal. Rating points (400 are odds of ten to one) with "
             f"{100 * level:g}% intervals clustered by prompt (votes also by voter, if known), "
-            "from one Bradley-Terry fit with these terms to votes and one to verdicts. Bias: "
+            "from Bradley-Terry fits with these terms: one to votes, one to verdicts. Bias: "
             "the difference; all effects are larger if the judge is more decisive. Its own model: "
             "its lead over the others' mean; the bias in this row is its residual from a line "
             "fitted to the others, with a prediction interval."

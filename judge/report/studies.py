@@ -227,7 +227,7 @@ def _gain(name: str, powered: PoweredRatings) -> str:
         )
     return (
         f"With verdicts of {name}, {plural(powered.n, 'voted item')} are as precise as "
-        f"{number_of(powered.gain)} times as many without (weight of the "
+        f"{number_of(powered.gain)} times as many without verdicts (weight of the "
         f"judge {powered.judge_weight:.2f}; {plural(powered.n_judged, 'further item')} judged, "
         "without votes)."
     )
@@ -243,7 +243,7 @@ def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
         head=("Model", "By votes alone", f"With {name}"),
         rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
         note=(
-            "Points around 1000; each item has equal weight (in arena rate, each vote). "
+            "Points around 1000; items weigh equally (with `arena rate`, votes do). "
             f"{100 * level:g}% intervals are clustered by voter and prompt; none if the effective "
             "sample size is below two voters or prompts."
         ),

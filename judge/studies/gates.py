@@ -407,7 +407,7 @@ def _agreement(evidence: Evidence) -> str:
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
-        text += "; for items on which the judge and two people prefer a side (equal weights), the "
+        text += "; on equally weighted items with preferences of the judge and two people, the "
         text += f"estimated upper bound for any judge is {percent_of(evidence.highest)}"
     text += ". With ties as a third answer, judge and person agree in "
     text += percent_of(evidence.judge_with_ties)
@@ -437,7 +437,7 @@ def _alternative(evidence: Evidence) -> str:
     return (
         "In the alternative-annotator test, the judge is non-inferior to "
         f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}. The "
-        f"margin is {100 * test.margin:g} percentage points, for {RATERS[evidence.raters]}. "
+        f"margin is {100 * test.margin:g} percentage points, that for {RATERS[evidence.raters]}. "
         f"On {percent(test.advantage)} of a person's items (mean), the judge agrees with the "
         f"others at least as well as this person does.{_reference(test)}"
     )
@@ -453,7 +453,7 @@ def _reference(test: Alternative) -> str:
         return f"{text}."
     return (
         f"{text}; another person, drawn per item, to {percent(test.person)}, and passes in "
-        f"{percent(test.person_passed)} of draws ({test.decides_at:,} items per person would give "
+        f"{percent(test.person_passed)} of draws (with {test.decides_at:,} items per person, in "
         f"90%; median here: {test.items_per_person:,.0f})."
     )
 

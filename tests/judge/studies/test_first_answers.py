@@ -29,7 +29,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
         "the judge is non-inferior to 100% of the 5 people tested, a random choice to 0%" in text
     )
     assert f"On {100 * test.advantage:.0f}% of a person's items" in text
-    assert "The margin is 10 percentage points, for a crowd." in text
+    assert "The margin is 10 percentage points, that for a crowd." in text
 
 
 @pytest.mark.sampled(3)

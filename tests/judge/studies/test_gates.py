@@ -81,7 +81,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         *(
             *(
                 "the test's upper limit, is non-inferior to 100%",
-                "(422 items per person would give 90%; ",
+                "(with 422 items per person, in 90%; ",
             ),
             "another person, drawn per item, to 90%",
         ),
