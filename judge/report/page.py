@@ -280,7 +280,8 @@ def _section(section: Section) -> Iterator[str]:
     for table in section.tables:
         yield table.markdown().rstrip()
         yield in_markdown(table.note)
-    yield from (in_markdown(figure.caption) for figure in section.figures if not section.tables)
+    for figure in section.figures if not section.tables else ():
+        yield in_markdown(f"Figure (in the HTML report): {figure.caption}")
     yield "\n".join(f"* {in_markdown(point)}" for point in section.points)
     for example in section.examples:
         yield from _example(example)
@@ -442,11 +443,11 @@ def agreement_section(judges: Judges, level: float) -> Section:
         rows=tuple(row for row, _ in rows),
         note=(
             f"Percent, with {100 * level:g}% intervals over prompts and, if votes name their "
-            "voters, over people; that of the upper bound is over prompts alone. "
+            "voters, over people. Upper bound: of equally weighted items; interval over prompts. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: a verdict "
-            "and a vote, or two votes; ties included. Winning rate: the share "
-            "of people to whom the row ('Two people': another person) is non-inferior in the "
+            "and a vote, or two votes; ties included. Winning rate: the share of people to whom "
+            "the row (for 'Two people', another person) is shown non-inferior by the "
             "alternative-annotator test."
         ),
         strong=tuple(range(len(judges))),
@@ -582,14 +583,14 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
             ("Alternative-annotator test", *(judge.name for judge in judges)),
             rows,
             note=(
-                f"Winning rate: share, of people with {MIN_ITEMS} or more items, with significant "
-                f"non-inferiority of the judge (margin for {RATERS[judges[0].evidence.raters]}: "
-                f"{margins[0]:g} percentage points). The judge passes at {percent(PASS)} or more, "
-                "if choosing at random and choosing the longer answer stay below "
-                f"{percent(PASS)}. Another person: one of the others, drawn on each item, in the "
-                "judge's place. Average advantage probability: share of items on which others "
+                f"Winning rate: of people with {MIN_ITEMS} or more items, the share to whom the "
+                f"judge is significantly non-inferior (margin {margins[0]:g} percentage points, "
+                f"for {RATERS[judges[0].evidence.raters]}). The judge passes at {percent(PASS)} "
+                "or more, if choosing at random and choosing the longer answer (if known) stay "
+                f"below {percent(PASS)}. Another person: one of the others, drawn per item, in "
+                "the judge's place. Average advantage probability: share of items on which others "
                 "agree with the judge at least as often as with the person, averaged over people; "
-                "100% for the others' majority. Power: of a person in the judge's place."
+                "always 100% for the majority. Power: how often a person would pass."
             ),
         ),
     )
@@ -659,7 +660,7 @@ def chance_section(judges: Judges) -> Section:
         ("Measure", *(judge.name for judge in judges)),
         rows,
         note=(
-            "For kappa, alpha and AC1, 1 is perfect agreement; ties, if any vote is one, are a "
+            "For kappa, alpha and AC1, 1 is perfect agreement; ties, if votes have any, are a "
             "third answer. They differ in the agreement expected by chance: if nearly all choices "
             "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both ratios are "
             f"{CONDITION[0].lower()}{CONDITION[1:]}"
@@ -766,7 +767,7 @@ def bias_section(judges: Judges, level: float) -> Section:
     table = Table(
         head=(
             *("Effect of", "Chosen by people", "By the judge"),
-            *("Points with people", "With the judge", "Bias"),
+            *("Points: people", "Points: judge", "Bias"),
         ),
         rows=tuple(rows),
         note=(
@@ -774,10 +775,10 @@ def bias_section(judges: Judges, level: float) -> Section:
             "has more Markdown, or alone has a list; of pairs with one refusal, the share for the "
             "refusal. Rating points (400 are odds of ten to one) with "
             f"{100 * level:g}% intervals clustered by prompt (votes also by voter, if known), "
-            "from Bradley-Terry fits with these terms: one to votes, one to verdicts. Bias: "
-            "the difference; all effects are larger if the judge is more decisive. Its own model: "
-            "its lead over the others' mean; the bias in this row is its residual from a line "
-            "fitted to the others, with a prediction interval."
+            "from Bradley-Terry fits to votes and to verdicts, with these terms. Bias: "
+            "the difference; a more decisive judge has larger effects. Its own model: "
+            "its lead over the others' mean. Here, bias: the judge's rating minus a "
+            "prediction from people's rating (line fitted to other models; prediction interval)."
         ),
     )
     figures: tuple[Figure, ...] = ()
@@ -801,17 +802,17 @@ def outcomes_section(study: Study) -> Section:
     """Cross outcomes of people with those of each judge, with both tie rates."""
     tables = tuple(
         Table(
-            (f"People, and {judge.name}", *OUTCOME_NAMES, "People in all"),
+            (f"People, and {judge.name}", *OUTCOME_NAMES, "All votes"),
             (
                 *(
                     (name, *map(percent, (*line, sum(line))))
                     for name, line in zip(OUTCOME_NAMES, shares, strict=True)
                 ),
-                (f"{judge.name} in all", *map(percent, map(sum, zip(*shares, strict=True))), ""),
+                ("All verdicts", *map(percent, map(sum, zip(*shares, strict=True))), ""),
             ),
             note=(
                 "Share of pairs: each vote (rows) with each verdict on its item (columns). Better "
-                "model: rated higher by votes. The last row and column are the rates of each."
+                "model: rated higher by votes."
             ),
         )
         for judge in study.judges

@@ -112,9 +112,9 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
             "Correlations of the ratings by the judge with those by people, where 1 is the same "
             "order (Pearson: a linear relation): as observed, and disattenuated, that is "
             "corrected for the noise in both. Brier score: of the judge's probability that one "
-            "of two models is ahead, against people's order. Intervals include the uncertainty "
-            "of both boards, for these models. A pair counts as separated if its intervals do "
-            "not overlap: Arena-Hard's rule, which is conservative. Agreement on pairs that both "
+            "of two models is ahead, against people's order. Intervals include the noise of "
+            "both ratings; models are taken as given. A pair counts as separated if its intervals "
+            "do not overlap (Arena-Hard's conservative rule). Agreement on pairs that both "
             "separate: the share with the same order. Over all pairs, a pair counts 1 if both "
             "order it alike, −1 if they order it in opposite ways, and 0 if either does not "
             "separate it. The JSON lists the pairs that people do not separate (left_out)."
@@ -226,7 +226,7 @@ def _gain(name: str, powered: PoweredRatings) -> str:
             f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
-        f"With verdicts of {name}, {plural(powered.n, 'voted item')} are as precise as "
+        f"With verdicts of {name}, {plural(powered.n, 'voted item')} are worth "
         f"{number_of(powered.gain)} times as many without verdicts (weight of the "
         f"judge {powered.judge_weight:.2f}; {plural(powered.n_judged, 'further item')} judged, "
         "without votes)."
@@ -243,7 +243,7 @@ def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
         head=("Model", "By votes alone", f"With {name}"),
         rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
         note=(
-            "Points around 1000; items weigh equally (with `arena rate`, votes do). "
+            "Points around 1000; items weigh equally (in the command arena rate, votes do). "
             f"{100 * level:g}% intervals are clustered by voter and prompt; none if the effective "
             "sample size is below two voters or prompts."
         ),
@@ -261,7 +261,12 @@ def _plan_section(judges: Judges) -> Section:
     known = [(judge.name, judge.plan) for judge in judges if judge.plan is not None]
     paragraphs = tuple(
         f"With {name}, ratings have intervals of ±{plan.half_width:.0f} points (root mean "
-        f"square). {_next(len(plan.sent))}"
+        "square). "
+        + (
+            f"{SEND}, beside this report, lists {plural(len(plan.sent), 'item')} to vote on next."
+            if plan.sent
+            else "All judged items have votes; judge more items first."
+        )
         for name, plan in known
     )
     tables = [_purchases(name, plan) for name, plan in known if plan.purchases]
@@ -269,15 +274,9 @@ def _plan_section(judges: Judges) -> Section:
     return Section("Sample-size planning", paragraphs, more=tuple(tables))
 
 
-def _next(n: int) -> str:
-    if not n:
-        return "All judged items have votes; judge more items first."
-    return f"{plural(n, 'item')} to vote on next are drawn in {SEND} beside this report."
-
-
 def _purchases(name: str, plan: Plan) -> Table:
     return Table(
-        head=(f"With {name}", "Items needed", "Further items", "Without the judge"),
+        head=(f"With {name}", "In all", "Further", "In all, without the judge"),
         rows=tuple(
             (
                 f"±{width:g} points",
@@ -288,9 +287,9 @@ def _purchases(name: str, plan: Plan) -> Table:
             for width, bought in plan.purchases.items()
         ),
         note=(
-            "Voted items needed, in all and further, for the half-width of the row (root mean "
-            "square over models), if votes by new voters on new prompts are like the present "
-            "ones. A dash: this takes more items than were judged."
+            "Voted items needed (in all; further) for a row's half-width (root mean square over "
+            "models), if voters and prompts grow in proportion. A dash: more than the items "
+            "judged so far."
         ),
     )
 
@@ -298,13 +297,14 @@ def _purchases(name: str, plan: Plan) -> Table:
 def _sent(name: str, plan: Plan) -> Table:
     shown = list(plan.by_pair.items())[:MOST_PAIRS]
     return Table(
-        head=(f"Drawn for {name}", "Share of drawn items", "Share of items without votes"),
+        head=(f"Pair (judge: {name})", "Share of drawn items", "Share of items without votes"),
         rows=tuple(
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Drawn by the expected effect of votes on the ratings. In Python, give column "
-            f'"overall" of {SEND} to judge.studies.powered as "probability".'
+            "The most drawn pairs; items that should improve the ratings more are likelier. "
+            f'To use votes on the items of {SEND} in Python, pass its column "overall" to '
+            'judge.studies.powered as "probability".'
         ),
     )
 
@@ -801,9 +801,9 @@ def _rules(study: Study) -> Section:
         "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt are "
-        "correlated; tables state which intervals also allow for people. An agreement of 0% or "
-        "100% has the Clopper-Pearson interval of n equal results, with n the effective number of "
-        "prompts. Other figures without variation have none.",
+        "correlated. Intervals of agreement also allow for people, if votes name them. An "
+        "agreement of 0% or 100% has the Clopper-Pearson interval with the effective number of "
+        "prompts as sample size. Other figures without variation have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )
@@ -837,8 +837,8 @@ def _limits(study: Study) -> Section:
         "Agreement with these people on these prompts is weak evidence for other people, "
         "languages, tasks or models.",
         "People can be wrong together: agreement is not truth.",
-        "The items are those that were voted on: these figures give more weight to kinds of items "
-        "on which people voted more often.",
+        "Agreement is on items that were voted on: kinds of items that people voted on more often "
+        "have more weight.",
     )
     return Section("Limits", points=(*foremost(study.warnings, None), *always))
 

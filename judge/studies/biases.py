@@ -317,7 +317,7 @@ def _known_terms(
     if not terms:
         warnings.append(
             f"The {source} combine both orders, or do not state which answer was shown first: the "
-            "effect of position is not estimated."
+            f"effect of position on {'people' if source == 'votes' else 'the judge'} is unknown."
         )
     for term in (LENGTH, FORMAT):
         gap = items.gaps.get(term, np.full(items.n, np.nan))[labels.item]

@@ -523,7 +523,7 @@ def _few_models(n: int, have: str) -> list[str]:
     if n < MIN_MODELS:
         return [f"{have}: a correlation needs {MIN_MODELS} or more."]
     if n < FEW_MODELS:
-        return [f"A correlation over {n} models is imprecise: compare at least {FEW_MODELS}."]
+        return [f"A correlation over {n} models says little: use at least {FEW_MODELS}."]
     return []
 
 

@@ -380,7 +380,7 @@ def _not_passed(evidence: Evidence) -> str:
                 "The alternative-annotator test may be underpowered: "
                 f"the {test.people_tested} people tested have {test.items_per_person:,.0f} items "
                 f"(median); with {test.decides_at:,} each, a person in the judge's place would "
-                "pass with 90% power."
+                "pass with 90% probability."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
@@ -401,14 +401,12 @@ def _exposed(rules: Sequence[Rule]) -> list[str]:
 def _agreement(evidence: Evidence) -> str:
     if evidence.judge.value is None:
         return ""
-    text = (
-        f"If both prefer a side, judge and person agree in {percent_of(evidence.judge)} of cases"
-    )
+    text = f"Without ties, judge and person agree in {percent_of(evidence.judge)} of cases"
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
-        text += "; on equally weighted items with preferences of the judge and two people, the "
-        text += f"estimated upper bound for any judge is {percent_of(evidence.highest)}"
+        text += f"; the estimated upper bound for a judge is {percent_of(evidence.highest)}, on "
+        text += "equally weighted items where judge and at least two people prefer a side"
     text += ". With ties as a third answer, judge and person agree in "
     text += percent_of(evidence.judge_with_ties)
     if evidence.people_with_ties.value is None:
@@ -435,26 +433,25 @@ def _alternative(evidence: Evidence) -> str:
     if test.longest is not None:
         others += f" and the longer answer to {percent(test.longest)}"
     return (
-        "In the alternative-annotator test, the judge is non-inferior to "
+        "The alternative-annotator test shows the judge non-inferior to "
         f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}. The "
-        f"margin is {100 * test.margin:g} percentage points, that for {RATERS[evidence.raters]}. "
+        f"margin is {100 * test.margin:g} percentage points (for {RATERS[evidence.raters]}). "
         f"On {percent(test.advantage)} of a person's items (mean), the judge agrees with the "
         f"others at least as well as this person does.{_reference(test)}"
     )
 
 
 def _reference(test: Alternative) -> str:
-    """Give what people reach in the judge's place, and how many items would decide."""
+    """Give what people reach in the judge's place, by majority or drawn per item."""
     text = (
-        " The majority of the other people, the test's upper limit, is non-inferior to "
-        f"{percent(test.majority)} of the people tested"
+        " The majority of the other people, the test's upper limit, is shown non-inferior to "
+        f"{percent(test.majority)} of the people tested."
     )
-    if test.person is None or test.decides_at is None:
-        return f"{text}."
+    if test.person is None:
+        return text
     return (
-        f"{text}; another person, drawn per item, to {percent(test.person)}, and passes in "
-        f"{percent(test.person_passed)} of draws (with {test.decides_at:,} items per person, in "
-        f"90%; median here: {test.items_per_person:,.0f})."
+        f"{text} Another person, drawn per item, reaches {percent(test.person)} on average, "
+        f"{percent(PASS)} or more in {percent(test.person_passed)} of draws."
     )
 
 

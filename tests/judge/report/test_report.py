@@ -223,7 +223,7 @@ def test_the_table_of_outcomes_holds_the_shares_of_all_pairs(tmp_path: Path) -> 
     table = next(one for one in report_page(study, MADE).sections if "Outcomes" in one.title).more[
         0
     ]
-    assert [row[0] for row in table.rows] == ["Better model", "Tie", "Other model", "owl in all"]
+    assert [row[0] for row in table.rows] == ["Better model", "Tie", "Other model", "All verdicts"]
 
 
 def test_the_example_shows_both_answers_the_question_and_what_the_judge_wrote(

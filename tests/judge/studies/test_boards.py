@@ -138,7 +138,7 @@ def test_the_brier_score_of_the_order_by_hand() -> None:
 
 def test_few_models_are_warned_of_and_two_have_no_correlation() -> None:
     three = _compared(_board([0, 1, 2], 0.1), _board([0, 1, 2], 0.1))
-    assert "over 3 models is imprecise" in three.warnings[0]
+    assert "over 3 models says little" in three.warnings[0]
     two = _compared(_board([0, 1], 0.1), _board([0, 1], 0.1))
     assert two.figures["spearman"] == Estimate(None, None, None, 2)
     assert "2 models are on both boards" in two.warnings[0]

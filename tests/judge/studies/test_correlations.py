@@ -210,7 +210,7 @@ def test_what_is_not_defined_is_none_with_a_warning() -> None:
 
 
 def test_few_models_are_warned_of() -> None:
-    assert "over 9 models is imprecise" in _correlated(range(9), 0.1, range(9)).warnings[0]
+    assert "over 9 models says little" in _correlated(range(9), 0.1, range(9)).warnings[0]
     assert _correlated(range(10), 0.1, range(10)).warnings == ()
 
 

@@ -25,11 +25,9 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     assert test is not None
     assert (test.winning_rate, test.coin, test.people_tested) == (1, 0, 5)
     text = " ".join(studied.first_answer.reasons)
-    assert (
-        "the judge is non-inferior to 100% of the 5 people tested, a random choice to 0%" in text
-    )
+    assert "the judge non-inferior to 100% of the 5 people tested, a random choice to 0%" in text
     assert f"On {100 * test.advantage:.0f}% of a person's items" in text
-    assert "The margin is 10 percentage points, that for a crowd." in text
+    assert "The margin is 10 percentage points (for a crowd)." in text
 
 
 @pytest.mark.sampled(3)
@@ -140,5 +138,5 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     text = {row[0]: row[1] for row in table.rows}
     assert text["Winning rate of the judge"] == text["Winning rate of choosing the longer answer"]
     assert text["People tested"] == "5"
-    assert "(margin for skilled raters: 15 percentage points)" in table.note
+    assert "(margin 15 percentage points, for skilled raters)" in table.note
     assert LONGEST in {row[0] for row in page.first.table.rows}  # type: ignore[union-attr]

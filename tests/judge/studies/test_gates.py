@@ -78,13 +78,8 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     assert verdict.verdict == "yes"
     assert verdict.headline.startswith("Yes. The judge agrees with a person at most 5")
     for part in (
-        *(
-            *(
-                "the test's upper limit, is non-inferior to 100%",
-                "(with 422 items per person, in 90%; ",
-            ),
-            "another person, drawn per item, to 90%",
-        ),
+        "the test's upper limit, is shown non-inferior to 100%",
+        "Another person, drawn per item, reaches 90%",
         *(
             "2 of 2 models; no favouritism is significantly above",
             "can miss a judge that favours the best",
@@ -116,7 +111,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "(median); with 422 each, a person in the judge's place would pass with 90% power.",
+            "with 422 each, a person in the judge's place would pass with 90% probability.",
         ),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (
