@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from arena.play.pace import Sight
 from tests.command import Command, examples, options_of, refused, unexplained
 from tests.faulty_server import Behaviour, faulty_server
 from tests.judge.probe.test_audit import votes_file
@@ -159,6 +160,22 @@ def test_the_document_shows_commands_that_there_are(command: Command, tmp_path: 
         assert (result.returncode, result.stderr) == (0, ""), line
     rules = [one.split("%")[0] for one in ("93 to 97%", "a third of", ".9 or more")]
     assert [rule for rule in rules if rule not in PAGE] == []
+
+
+def test_each_median_of_blindness_stands_below_its_name(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sight = Sight("alike", 20, 0.5, 0.0, 1.1, 2.2, 3.3, 4.4, 5.5)
+    monkeypatch.setattr("arena.play.pace.probe", lambda *_, **__: sight)
+    table = command("probe", "blindness", COLUMNS="160").stdout.splitlines()
+    head = next(line for line in table if "Scenario" in line)
+    row = next(line for line in table if "alike" in line)
+    for name, value in {
+        **{"One begun": "1.1", "Both begun": "2.2", "First word": "3.3"},
+        **{"Both ended": "4.4", "Last word": "5.5"},
+    }.items():
+        end = head.index(name) + len(name)
+        assert row[:end].endswith(value), name
 
 
 @pytest.mark.slow

@@ -37,6 +37,9 @@ def test_the_examples_of_rate_and_plan_run(command: Command, tmp_path: Path) -> 
     compared = command("rate", "votes.csv", "--compare", "board.json")
     assert "Both boards are of the same votes" in compared.stdout
     assert json.loads((tmp_path / "board.json").read_text())["votes"]["used"] == 82
+    votes_file(tmp_path, PAIRS.replace("z", "w"))
+    compared = command("rate", "votes.csv", "--compare", "board.json")
+    assert compared.stdout.count("New: w.") == compared.stdout.count("Gone: z.") == 1
 
 
 def documented_votes(folder: Path) -> None:

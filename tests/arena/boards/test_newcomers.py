@@ -238,6 +238,7 @@ def test_newcomers_are_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
         (content(judge_only={"value": 3.0, "lower": 1.0, "upper": 2.0}), "3.0 does not lie from"),
         (content(judge_only={"value": 1e999, "lower": 1.0, "upper": 2.0}), "finite"),
         (content(level=0.9), "has intervals of 90%, and the leaderboard those of 95%"),
+        (content(level=0.99), "has intervals of 99%, and the leaderboard those of 95%"),
         (content(calibrated_on="4"), "calibrated_on"),
         (content(board=[{"model": "m0"}]), "board.0.rating"),
         (content(model="x" * 2000), "model"),

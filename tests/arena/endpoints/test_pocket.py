@@ -98,7 +98,13 @@ async def test_retrieval_finds_the_right_page(
     assert heading in (await answer(endpoints, TOYS["retrieval"], prompt)).split("\n")[0]
 
 
-@pytest.mark.parametrize("prompt", ["A recipe for apple pie?", "Write a poem about the sea", "hi"])
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        *("A recipe for apple pie?", "Write a poem about the sea", "hi"),
+        "how long should I follow a statement of a doctor",
+    ],
+)
 async def test_retrieval_says_when_it_knows_nothing(endpoints: Endpoints, prompt: str) -> None:
     assert "found no answer" in await answer(endpoints, TOYS["retrieval"], prompt)
 

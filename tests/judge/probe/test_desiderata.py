@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import f
 
 from judge.probe import ranking
 from judge.probe.ranking import SignalToNoise, Simulated, VarianceShares
@@ -46,6 +47,13 @@ def test_no_noise_passes_even_where_a_score_claims_to_be_exact() -> None:
     outcome = ranking.on_reruns(moving, 0.0, ends, sample="9 votes")
     assert outcome.passed is False
     assert outcome.to_dict()["numbers"]["ratio"] is None
+
+
+def test_the_interval_of_the_ratio_is_that_of_fisher_s_f() -> None:
+    noise = rerun_noise(np.random.default_rng(1).normal(0, 3, (5, 4)))
+    lower, upper = noise.over_interval(2.0, 40)
+    ratio = noise.sd / 2
+    assert [ratio / lower, ratio / upper] == pytest.approx(np.sqrt(f.ppf([0.975, 0.025], 12, 40)))
 
 
 def test_a_good_measure_is_valid() -> None:

@@ -5,6 +5,7 @@ import gc
 import json
 import tracemalloc
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +304,11 @@ def test_each_side_may_have_turns_of_its_own(tmp_path: Path, kind: str) -> None:
     (named,) = read_cases([path])
     assert named.case == TALK
     assert [one.case.earlier_a for one in read_responses([path])] == [("Four.",), ("4.",)]
+    apart = [
+        written(tmp_path, f"{side}.{kind}", [{"prompt": TURNS["prompt"], "response": TURNS[side]}])
+        for side in ("response_a", "response_b")
+    ]
+    assert read_cases(apart)[0].case == replace(TALK, reference=None)
     assert named.case.swapped().swapped() == TALK
     assert len({TALK.id, TALK.swapped().id, Case(TALK.prompt, "Five.", "6.").id}) == 3
 
