@@ -443,12 +443,11 @@ def agreement_section(judges: Judges, level: float) -> Section:
         rows=tuple(row for row, _ in rows),
         note=(
             f"Percent, with {100 * level:g}% intervals over prompts and, if votes name their "
-            "voters, over people. Upper bound: of equally weighted items; interval over prompts. "
+            "voters, over people. Upper bound: items weigh equally; interval over prompts. "
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: a verdict "
-            "and a vote, or two votes; ties included. Winning rate: the share of people to whom "
-            "the row (for 'Two people', another person) is shown non-inferior by the "
-            "alternative-annotator test."
+            "and a vote, or two votes; ties included. Winning rate: in the "
+            "alternative-annotator test; 'Two people' has that of another person."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -661,7 +660,7 @@ def chance_section(judges: Judges) -> Section:
         rows,
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; ties, if votes have any, are a "
-            "third answer. They differ in the agreement expected by chance: if nearly all choices "
+            "third answer. The three differ in the chance agreement: if nearly all choices "
             "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both ratios are "
             f"{CONDITION[0].lower()}{CONDITION[1:]}"
         ),
@@ -771,14 +770,13 @@ def bias_section(judges: Judges, level: float) -> Section:
         ),
         rows=tuple(rows),
         note=(
-            "Chosen: of choices without ties, the share for the answer that is first, is longer, "
-            "has more Markdown, or alone has a list; of pairs with one refusal, the share for the "
-            "refusal. Rating points (400 are odds of ten to one) with "
+            "Chosen: of choices without ties, the share for the answer that the row describes (by "
+            "any amount longer or more Markdown). Rating points (400 are odds of ten to one) with "
             f"{100 * level:g}% intervals clustered by prompt (votes also by voter, if known), "
-            "from Bradley-Terry fits to votes and to verdicts, with these terms. Bias: "
-            "the difference; a more decisive judge has larger effects. Its own model: "
-            "its lead over the others' mean. Here, bias: the judge's rating minus a "
-            "prediction from people's rating (line fitted to other models; prediction interval)."
+            "from Bradley-Terry fits to votes and to verdicts, with one term per row. Bias: "
+            "the difference; a more decisive judge has larger effects. Its own model: its lead "
+            "over the others' mean; bias in that row: the judge's rating minus that predicted "
+            "from people's (line fitted to the other models; prediction interval)."
         ),
     )
     figures: tuple[Figure, ...] = ()

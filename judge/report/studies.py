@@ -95,7 +95,7 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
                 ("Pairs separated by people", "separated_by_reference", percent),
                 ("Pairs separated by the judge", "separated", percent),
                 (
-                    "People's separated pairs that the judge separates",
+                    "Pairs separated by people: also by the judge",
                     "separated_of_reference",
                     percent,
                 ),
@@ -157,7 +157,7 @@ def _ranking_tables(judges: Judges) -> list[Table]:
                 "1, the judge makes gaps between models wider than people do; below 1, narrower. "
                 "Bias: how much the judge raises a model's win rate, given its decisiveness, "
                 "averaged over opponents. Its standard deviation (spread) is inflated by sampling "
-                f"error; the next row corrects this. Pairs with at least {FEWEST_ITEMS} items."
+                f"error; 'without noise' corrects this. Pairs with at least {FEWEST_ITEMS} items."
             ),
         )
     ]
@@ -226,9 +226,9 @@ def _gain(name: str, powered: PoweredRatings) -> str:
             f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
-        f"With verdicts of {name}, {plural(powered.n, 'voted item')} are worth "
-        f"{number_of(powered.gain)} times as many without verdicts (weight of the "
-        f"judge {powered.judge_weight:.2f}; {plural(powered.n_judged, 'further item')} judged, "
+        f"{plural(powered.n, 'voted item')} with verdicts of {name} are worth "
+        f"{number_of(powered.gain)} times as many without (weight of the verdicts: "
+        f"{powered.judge_weight:.2f} of 1; {plural(powered.n_judged, 'further item')} judged, "
         "without votes)."
     )
 
@@ -243,7 +243,7 @@ def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
         head=("Model", "By votes alone", f"With {name}"),
         rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
         note=(
-            "Points around 1000; items weigh equally (in the command arena rate, votes do). "
+            "Points around 1000. Items weigh equally; in arena rate, votes do. "
             f"{100 * level:g}% intervals are clustered by voter and prompt; none if the effective "
             "sample size is below two voters or prompts."
         ),
@@ -276,7 +276,7 @@ def _plan_section(judges: Judges) -> Section:
 
 def _purchases(name: str, plan: Plan) -> Table:
     return Table(
-        head=(f"With {name}", "In all", "Further", "In all, without the judge"),
+        head=(f"Half-width (judge: {name})", "In all", "Further", "In all, without the judge"),
         rows=tuple(
             (
                 f"±{width:g} points",
@@ -288,8 +288,8 @@ def _purchases(name: str, plan: Plan) -> Table:
         ),
         note=(
             "Voted items needed (in all; further) for a row's half-width (root mean square over "
-            "models), if voters and prompts grow in proportion. A dash: more than the items "
-            "judged so far."
+            "models), if voters and prompts grow in proportion. A dash: this needs more "
+            "items than are judged."
         ),
     )
 
@@ -297,12 +297,12 @@ def _purchases(name: str, plan: Plan) -> Table:
 def _sent(name: str, plan: Plan) -> Table:
     shown = list(plan.by_pair.items())[:MOST_PAIRS]
     return Table(
-        head=(f"Pair (judge: {name})", "Share of drawn items", "Share of items without votes"),
+        head=(f"Pair (judge: {name})", f"Share of {SEND}", "Share of items without votes"),
         rows=tuple(
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "The most drawn pairs; items that should improve the ratings more are likelier. "
+            f"The most frequent pairs in {SEND}, which favours items that improve ratings more. "
             f'To use votes on the items of {SEND} in Python, pass its column "overall" to '
             'judge.studies.powered as "probability".'
         ),
@@ -328,7 +328,7 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
     known = [judge for judge in judges if judge.win_rates]
     tables = tuple(
         Table(
-            head=(f"Share of wins, {judge.name}", "By the judge", "Corrected", "By people"),
+            head=(f"Wins (judge: {judge.name})", "By the judge", "Corrected", "By people"),
             rows=tuple(
                 (
                     rate.model,
@@ -793,17 +793,17 @@ def _rules(study: Study) -> Section:
     points = (
         f"{compared}{voters} People are compared with people over all pairs of votes by "
         "different people on the same items.",
-        "Both kinds of tie count as one. Sides are aligned so that an item has the same side "
+        "All ties count as the same. Sides are aligned so that an item has the same side "
         "A in votes and verdicts.",
         "The margin of the alternative-annotator test is that for "
         f"{RATERS[options.raters]} (--raters {options.raters}).",
-        f"A rule that does not read the answers is compared with a judge on at least {MIN_CASES} "
-        "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
+        "A rule that does not read the answers is omitted if it, the judge and a vote all prefer "
+        f"a side on fewer than {MIN_CASES} items.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt are "
         "correlated. Intervals of agreement also allow for people, if votes name them. An "
         "agreement of 0% or 100% has the Clopper-Pearson interval with the effective number of "
-        "prompts as sample size. Other figures without variation have none.",
+        "prompts as sample size. Other constant figures have no interval.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )

@@ -314,16 +314,9 @@ def _known_terms(
     items: Items, labels: Labels, source: str, warnings: list[str]
 ) -> tuple[str, ...]:
     terms = [POSITION] if (labels.first != 0).any() else []
-    if not terms:
-        warnings.append(
-            f"The {source} combine both orders, or do not state which answer was shown first: the "
-            f"effect of position on {'people' if source == 'votes' else 'the judge'} is unknown."
-        )
     for term in (LENGTH, FORMAT):
         gap = items.gaps.get(term, np.full(items.n, np.nan))[labels.item]
-        if np.isnan(gap).all():
-            warnings.append(f"The {source} do not state the {term} of the answers.")
-        else:
+        if not np.isnan(gap).all():
             terms.append(term)
             if np.isnan(gap).any():
                 share = 100 * float(np.isnan(gap).mean())

@@ -74,7 +74,7 @@ OPENINGS: Mapping[Verdict, str] = {"yes": "Yes.", "no": "No.", "inconclusive": "
 RATERS: Mapping[Raters, str] = {
     "expert": "experts",
     "skilled": "skilled raters",
-    "crowd": "a crowd",
+    "crowd": "crowd workers",
 }
 
 
@@ -379,8 +379,8 @@ def _not_passed(evidence: Evidence) -> str:
             return (
                 "The alternative-annotator test may be underpowered: "
                 f"the {test.people_tested} people tested have {test.items_per_person:,.0f} items "
-                f"(median); with {test.decides_at:,} each, a person in the judge's place would "
-                "pass with 90% probability."
+                f"(median); with {test.decides_at:,} each, another person would pass with 90% "
+                "probability."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
@@ -405,8 +405,8 @@ def _agreement(evidence: Evidence) -> str:
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
-        text += f"; the estimated upper bound for a judge is {percent_of(evidence.highest)}, on "
-        text += "equally weighted items where judge and at least two people prefer a side"
+        text += ". On equally weighted items where the judge and at least two people prefer a side"
+        text += f", the estimated upper bound for a judge is {percent_of(evidence.highest)}"
     text += ". With ties as a third answer, judge and person agree in "
     text += percent_of(evidence.judge_with_ties)
     if evidence.people_with_ties.value is None:
@@ -429,29 +429,29 @@ def _alternative(evidence: Evidence) -> str:
     test = evidence.alternative
     if test is None:
         return ""
-    others = f"a random choice to {percent(test.coin)}"
+    others = f"that of a random choice is {percent(test.coin)}"
     if test.longest is not None:
-        others += f" and the longer answer to {percent(test.longest)}"
+        others += f", and of the longer answer {percent(test.longest)}"
     return (
-        "The alternative-annotator test shows the judge non-inferior to "
-        f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}. The "
-        f"margin is {100 * test.margin:g} percentage points (for {RATERS[evidence.raters]}). "
-        f"On {percent(test.advantage)} of a person's items (mean), the judge agrees with the "
-        f"others at least as well as this person does.{_reference(test)}"
+        "In the alternative-annotator test, the judge's winning rate, the share of people to whom "
+        f"it is shown non-inferior, is {percent(test.winning_rate)} of {test.people_tested} "
+        f"people; {others}. The margin is {100 * test.margin:g} percentage points (for "
+        f"{RATERS[evidence.raters]}). On {percent(test.advantage)} of a person's items (mean), "
+        f"the judge agrees with the others at least as well as this person does.{_reference(test)}"
     )
 
 
 def _reference(test: Alternative) -> str:
     """Give what people reach in the judge's place, by majority or drawn per item."""
     text = (
-        " The majority of the other people, the test's upper limit, is shown non-inferior to "
-        f"{percent(test.majority)} of the people tested."
+        " The winning rate of the majority of the other people, the upper limit, is "
+        f"{percent(test.majority)}."
     )
     if test.person is None:
         return text
     return (
-        f"{text} Another person, drawn per item, reaches {percent(test.person)} on average, "
-        f"{percent(PASS)} or more in {percent(test.person_passed)} of draws."
+        f"{text} That of another person, drawn per item, is {percent(test.person)} on average, "
+        f"and {percent(PASS)} or more in {percent(test.person_passed)} of draws."
     )
 
 

@@ -36,7 +36,7 @@ from rating.variants import to_points
 
 ASSUMPTION = (
     "Assumes that items with votes are a random subset of all judged items, or were drawn with "
-    "the given probabilities, and that items that share no prompt and no voter are independent."
+    "known probabilities, and that items that share no prompt and no voter are independent."
 )
 """Printed beside every estimate of this kind."""
 

@@ -61,21 +61,17 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
                 ["'contamination_report'", url, "https://"],
             )
             for url in (
-                *(
-                    "javascript:alert(1)",
-                    "data:text/html,x",
-                    "//x.org",
-                    "x.org",
-                    "ftp://x.org",
-                    "",
-                ),
-                *(
-                    "https://",
-                    "https:///x",
-                    "https://x.org/a b",
-                    "https://ada:pw@x.org/",
-                    " http://x",
-                ),
+                "javascript:alert(1)",
+                "data:text/html,x",
+                "//x.org",
+                "x.org",
+                "ftp://x.org",
+                "",
+                "https://",
+                "https:///x",
+                "https://x.org/a b",
+                "https://ada:pw@x.org/",
+                " http://x",
                 *('https://x.org/"onclick="x', "https://x.org/<b>"),
             )
         ),

@@ -18,17 +18,15 @@ from tests.rating.boards.rated import PAIRS, Write, column, crowd, rated, refuse
 CONTRACT = Path(__file__).parents[2] / "golden" / "rate_contract.json"
 
 METHOD = {
-    *(
-        "ties",
-        "both_bad",
-        "interval",
-        "cluster",
-        "claims",
-        "ridge",
-        "order_effect",
-        "style",
-        "weights",
-    ),
+    "ties",
+    "both_bad",
+    "interval",
+    "cluster",
+    "claims",
+    "ridge",
+    "order_effect",
+    "style",
+    "weights",
     *("half_life", "since", "until", "columns"),
     *("rounds", "seed", "level", "scale", "mean", "anchor", "reference", "by", "pool"),
     *("style_sd", "version", "data_hash"),
