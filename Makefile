@@ -42,7 +42,7 @@ study-demo: .venv/.run
 lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy $(if $(CI),,rating judge arena)
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.wording
 	$(BIN)/python -m benchmarks.structure --check
@@ -65,7 +65,7 @@ test: .venv/.dev .venv/.local
 	$(MAKE) --no-print-directory -j 2 lint fast
 
 fast: .venv/.dev .venv/.local
-	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not slow$(if $(CI),, and not long)" -n $(if $(CI),3,2) --dist loadfile --no-loadscope-reorder
 
 slow: .venv/.dev .venv/.local
 	$(BIN)/pytest -m "slow or hypothesis" -n 2 --dist loadfile --no-loadscope-reorder

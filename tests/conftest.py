@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 EXAMPLES = "_hypothesis_internal_use_settings"
+LONG = Path(__file__).parent / "long.txt"
+"""Files and tests that take half of the time: CI runs them, and `CI=1 make test`."""
 
 
 def pytest_configure() -> None:
@@ -163,14 +165,18 @@ def _with_fewer_examples(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave some tests to `make slow`, and mix files that wait with files that compute.
+    """Leave some tests to `make slow` or CI, and mix files that wait with files that compute.
 
     They wait for a browser or a server, and no core is so idle while the others queue. What takes
     longest comes first, so that the last worker does not end alone.
     """
     for item in _repeated(items):
         item.add_marker("slow")
-    if config.option.markexpr == "not slow":
+    long = set(LONG.read_text().split())
+    for item in items:
+        if not long.isdisjoint({item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]}):
+            item.add_marker("long")
+    if config.option.markexpr.startswith("not slow"):
         _with_fewer_examples(items)
     if "SIMULATION_RUNS" in os.environ:  # more runs than the limit of a test leaves time for
         for item in items:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.structure import LIMITS, PACKAGES, ROOT
+from tests.conftest import LONG
 
 N = LIMITS["dataclasses"] + 1
 """Files with a dataclass each: more than the limits of both."""
@@ -34,3 +35,9 @@ def test_planted_files_dataclasses_and_an_import_cycle_are_caught(tmp_path: Path
     above = {line.partition(":")[0] for line in done.stdout.splitlines()}
     assert {"product files", "dataclasses", "modules in import cycles"} <= above
     assert f"modules in import cycles: {N:,}, limit 0" in done.stdout
+
+
+def test_every_file_and_test_that_is_listed_as_long_exists() -> None:
+    for name in LONG.read_text().split():
+        file, _, test = name.partition("::")
+        assert f"def {test}(" in Path(file).read_text() if test else Path(file).is_file(), name
