@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from arena.domain.vote import FailureClass as Failure
@@ -121,6 +122,7 @@ def _error(source: str, last: str, **values: Any) -> ProviderReply:
     )
 
 
+_openrouter = partial(ProviderReply, source=OPENROUTER, deltas=({"content": BEGUN},))
 REPLIES: Mapping[str, ProviderReply] = {
     "openai-stop": _of(OPENAI, "stop"),
     "openai-length": _of(OPENAI, "length", CUT_SHORT),
@@ -225,26 +227,20 @@ REPLIES: Mapping[str, ProviderReply] = {
     "cohere-limit": _of(COHERE, "ERROR_LIMIT", BROKEN),
     "cohere-timeout": _of(COHERE, "TIMEOUT", BROKEN),
     "openrouter-finish": _of(OPENROUTER, "error", BROKEN),
-    "openrouter-choice": ProviderReply(
+    "openrouter-choice": _openrouter(
         what="`error` in the choice",
-        source=OPENROUTER,
-        deltas=({"content": BEGUN},),
         finish="error",
         choice={"error": {"code": 502, "message": "Provider returned error"}},
         end=Failure.OVERLOADED,
     ),
-    "openrouter-top": ProviderReply(
+    "openrouter-top": _openrouter(
         what="`error` beside the choice",
-        source=OPENROUTER,
-        deltas=({"content": BEGUN},),
         finish="error",
         fields={"error": {"code": 429, "message": "Rate limited"}},
         end=Failure.RATE_LIMIT,
     ),
-    "openrouter-native": ProviderReply(
+    "openrouter-native": _openrouter(
         what="`native_finish_reason: MAX_TOKENS` beside `stop`",
-        source=OPENROUTER,
-        deltas=({"content": BEGUN},),
         choice={"native_finish_reason": "MAX_TOKENS"},
         text=BEGUN,
         cut=True,

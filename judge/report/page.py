@@ -559,7 +559,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
         "coin": "Winning rate of choosing at random",
         "longest": "Winning rate of choosing the longer answer",
         "person": "Mean winning rate of another person",
-        "person_passed": "Draws in which another person passes",
+        "person_passed": "Repeats in which another person passes",
         "majority": "Winning rate of the majority of the others",
         "advantage": "Average advantage probability",
     }
@@ -589,7 +589,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
                 f"below {percent(PASS)}. Another person: one of the others, drawn per item, in "
                 "the judge's place. Average advantage probability: share of items on which others "
                 "agree with the judge at least as often as with the person, averaged over people; "
-                "always 100% for the majority. Power: how often a person would pass."
+                "always 100% for the majority. Power: how often another person would pass."
             ),
         ),
     )
@@ -611,8 +611,8 @@ def _favouritism_tables(judges: Judges) -> Iterator[Table]:
             note=(
                 "Difference between the judge's score of a model and what a fair judge would give "
                 "a model of its strength, with simultaneous 95% limits over all models, clustered "
-                "by voter and prompt. Favoured or disadvantaged: both limits are above "
-                f"{FAVOURED:g}, or below −{FAVOURED:g}. Models with fewer than {MIN_ITEMS} items "
+                f"by voter and prompt. Favoured: both limits above {FAVOURED:g}; disadvantaged: "
+                f"both below −{FAVOURED:g}. Models with fewer than {MIN_ITEMS} items "
                 f"or {MIN_PROMPTS} prompts are not tested. The test can miss favour for the best "
                 "model, because this resembles a more decisive judge."
             ),
@@ -660,8 +660,8 @@ def chance_section(judges: Judges) -> Section:
         rows,
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; ties, if votes have any, are a "
-            "third answer. The three differ in the chance agreement: if nearly all choices "
-            "are ties, alpha falls, and AC1 is near 1 even for chance agreement. Both ratios are "
+            "third answer. They correct for chance differently: if nearly all choices "
+            "are ties, alpha falls, and AC1 is near 1 even for random choices. Both ratios are "
             f"{CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )

@@ -117,7 +117,7 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
             "do not overlap (Arena-Hard's conservative rule). Agreement on pairs that both "
             "separate: the share with the same order. Over all pairs, a pair counts 1 if both "
             "order it alike, −1 if they order it in opposite ways, and 0 if either does not "
-            "separate it. The JSON lists the pairs that people do not separate (left_out)."
+            "separate it. In the JSON, left_out lists the pairs that people do not separate."
         ),
     )
     more = [_contest_table(contests)] if contests else []
@@ -150,13 +150,13 @@ def _ranking_tables(judges: Judges) -> list[Table]:
     }
     return [
         Table.of(
-            ("Win rates by pair of models", *known),
+            ("From pairwise win rates", *known),
             rows,
             note=(
-                "Win rates over pairs of models, by the judge and by people. Decisiveness: above "
+                "From win rates in pairs of models, by judge and by people. Decisiveness: above "
                 "1, the judge makes gaps between models wider than people do; below 1, narrower. "
-                "Bias: how much the judge raises a model's win rate, given its decisiveness, "
-                "averaged over opponents. Its standard deviation (spread) is inflated by sampling "
+                "Bias: how much the judge raises a model's win rate beyond decisiveness, averaged "
+                "over opponents. Its standard deviation (spread) is inflated by sampling "
                 f"error; 'without noise' corrects this. Pairs with at least {FEWEST_ITEMS} items."
             ),
         )
@@ -226,10 +226,10 @@ def _gain(name: str, powered: PoweredRatings) -> str:
             f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
-        f"{plural(powered.n, 'voted item')} with verdicts of {name} are worth "
-        f"{number_of(powered.gain)} times as many without (weight of the verdicts: "
-        f"{powered.judge_weight:.2f} of 1; {plural(powered.n_judged, 'further item')} judged, "
-        "without votes)."
+        f"With verdicts of {name}, {plural(powered.n, 'voted item')} are worth "
+        f"{number_of(powered.gain)} times their number (weight of the verdicts: "
+        f"{powered.judge_weight:.2f}, at most 1; {plural(powered.n_judged, 'further item')} have "
+        "only verdicts)."
     )
 
 
@@ -243,7 +243,7 @@ def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
         head=("Model", "By votes alone", f"With {name}"),
         rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
         note=(
-            "Points around 1000. Items weigh equally; in arena rate, votes do. "
+            "Points around 1000, each item of equal weight; arena rate gives votes equal weight. "
             f"{100 * level:g}% intervals are clustered by voter and prompt; none if the effective "
             "sample size is below two voters or prompts."
         ),
@@ -797,13 +797,13 @@ def _rules(study: Study) -> Section:
         "A in votes and verdicts.",
         "The margin of the alternative-annotator test is that for "
         f"{RATERS[options.raters]} (--raters {options.raters}).",
-        "A rule that does not read the answers is omitted if it, the judge and a vote all prefer "
-        f"a side on fewer than {MIN_CASES} items.",
+        f"A rule that does not read the answers needs {MIN_CASES} items on which it, the judge "
+        "and a vote prefer a side; otherwise it is omitted.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt are "
         "correlated. Intervals of agreement also allow for people, if votes name them. An "
         "agreement of 0% or 100% has the Clopper-Pearson interval with the effective number of "
-        "prompts as sample size. Other constant figures have no interval.",
+        "prompts as sample size. Other figures that are equal in all resamples have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )
@@ -814,8 +814,8 @@ def _asked(judge: JudgeVerdicts) -> str:
     """Describe how a judge was asked, as far as the file of verdicts does."""
     if not judge.methods:
         return (
-            f"The file of verdicts does not state how {judge.name} was asked: get its "
-            "instructions and settings from its author."
+            f"The file of verdicts does not state how {judge.name} was asked: ask the "
+            "file's author for instructions and settings."
         )
     methods = [
         f"{method}{_template(method, templates)}" for method, templates in judge.methods.items()

@@ -379,8 +379,8 @@ def _not_passed(evidence: Evidence) -> str:
             return (
                 "The alternative-annotator test may be underpowered: "
                 f"the {test.people_tested} people tested have {test.items_per_person:,.0f} items "
-                f"(median); with {test.decides_at:,} each, another person would pass with 90% "
-                "probability."
+                f"(median); with {test.decides_at:,} each, a person as judge would pass with "
+                "90% probability."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
     if test.winning_rate <= test.coin:
@@ -451,7 +451,7 @@ def _reference(test: Alternative) -> str:
         return text
     return (
         f"{text} That of another person, drawn per item, is {percent(test.person)} on average, "
-        f"and {percent(PASS)} or more in {percent(test.person_passed)} of draws."
+        f"and {percent(PASS)} or more in {percent(test.person_passed)} of repeats."
     )
 
 

@@ -112,11 +112,8 @@ def test_a_conversation_in_chatbot_arena_s_columns_comes_back_as_it_was(
     for place, side in SIDES:
         cell = table.need(f"conversation_{side}")[0]
         messages = json_or_text(cell) if isinstance(cell, str) else cell
-        roles = (
-            [("user", turn[0]) for turn in turns],
-            [("assistant", turn[place]) for turn in turns],
-        )
-        expected = [message for pair in zip(*roles, strict=True) for message in pair]
+        pairs = [(("user", turn[0]), ("assistant", turn[place])) for turn in turns]
+        expected = [message for pair in pairs for message in pair]
         assert [(one["role"], one["content"]) for one in messages] == expected
     assert read_votes(path).data.models == ("basalt", "quartz")
     assert read_annotations(path, peers=True).need("winner")[0] == choice.value

@@ -66,10 +66,8 @@ def test_nothing_of_the_room_stays_in_a_browser_or_is_shown_to_others(served: Se
 
 
 def test_the_overview_quotes_an_endpoint_that_failed_and_counts_the_day(tmp_path: Path) -> None:
-    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
-    broken = Behaviour(status=401, error={"message": REFUSED})
     with (
-        faulty_server(behaviours | {"z": broken}) as server,
+        faulty_server(Z_FAILS) as server,
         served_by(server, tmp_path, secret_key="k" * 32, max_dollars_per_day=5) as served,
         as_admin(served) as admin,
         served.visitor() as other,
@@ -456,11 +454,13 @@ model = "trigram"
 """
 
 
+Z_FAILS = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+Z_FAILS["z"] = Behaviour(status=401, error={"message": REFUSED})
+
+
 def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) -> None:
-    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
-    broken = Behaviour(status=401, error={"message": REFUSED})
     with (
-        faulty_server(behaviours | {"z": broken}) as server,
+        faulty_server(Z_FAILS) as server,
         served_by(server, tmp_path, secret_key="k" * 32) as served,
         as_admin(served) as admin,
     ):
@@ -610,10 +610,8 @@ def test_a_key_is_sent_to_no_other_scheme_host_or_port_and_an_unused_one_nowhere
 def test_a_model_that_fails_ten_times_in_a_row_is_paused_until_somebody_resumes_it(
     tmp_path: Path, command: Command, caplog: pytest.LogCaptureFixture
 ) -> None:
-    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
-    broken = Behaviour(status=401, error={"message": REFUSED})
     with (
-        faulty_server(behaviours | {"z": broken}) as server,
+        faulty_server(Z_FAILS) as server,
         served_by(server, tmp_path, secret_key="k" * 32) as served,
         as_admin(served) as admin,
         served.visitor() as other,

@@ -48,9 +48,9 @@ def draws(visitor: Visitor, names: set[str]) -> None:
     until(lambda: drawn(visitor, 4) == names)
 
 
-def change(database: str, model: str, standing: Standing) -> None:
+def change(database: str, model: str, standing: Standing, weight: float | None = None) -> None:
     with closing(Store(database)) as store, store.writing() as session:
-        roster.change(session, model, people.TERMINAL, NOW, standing=standing)
+        roster.change(session, model, people.TERMINAL, NOW, standing=standing, weight=weight)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_the_file_says_at_each_start_who_there_is_and_the_store_who_battles(
     file = write_roster(tmp_path / "roster.toml", server, "x", "y", "z")
     settings = {"roster": file, "database": database_url, "characters_per_s": 50_000}
     with serve(**settings):
-        change(database_url, "id-y", Standing.DISABLED)
+        change(database_url, "id-y", Standing.DISABLED, weight=2.5)
     with faulty_server({"w": Behaviour(text="So says w."), "x": Behaviour()}) as elsewhere:
         write_roster(file, elsewhere, "x", "y", "w")
         for _ in range(2):
@@ -138,6 +138,7 @@ def test_the_file_says_at_each_start_who_there_is_and_the_store_who_battles(
             stored = {one.model.id: one for one in store.read(roster.entries)}
             acts = store.read(people.acts)[0]
         assert stored["id-x"].model.endpoint == elsewhere.url
+        assert stored["id-y"].model.weight == 2.5
         assert stored["id-y"].standing is Standing.DISABLED
         added = [one.subject for one in acts if one.act == "add model"]
         assert sorted(added) == ["id-w", "id-x", "id-y"], "once, at the start after the change"

@@ -98,7 +98,7 @@ def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path:
     powered = study.judges[0].powered
     assert powered is not None
     gain = powered.gain
-    words = f" {gain.value:.2f} ({gain.lower:.2f} to {gain.upper:.2f}) times as many without"
+    words = f" {gain.value:.2f} ({gain.lower:.2f} to {gain.upper:.2f}) times their number"
     assert words in section(study, title).paragraphs[0]
     of_few = _powered_section(studied(tmp_path, voted=12).judges, 0.95).paragraphs[0]
     assert of_few.startswith("How many votes the verdicts of owl save beside 32 items with votes")

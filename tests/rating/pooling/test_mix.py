@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.special import logit
+from scipy.stats import t
 
 from rating import DataError, Mix, MixBoard, RateOptions, fit, rate, rate_mix, rate_pooled
 from rating.mix import (
@@ -74,6 +76,18 @@ def test_who_is_rated_higher_is_named_first_and_preferred(board: MixBoard) -> No
         assert 0 < pair.lower < pair.preferred < pair.upper < 1
     first, last = board.pairs[0], board.pairs[len(order) - 2]
     assert 0.45 < first.preferred < last.preferred
+
+
+def test_a_preference_in_one_category_has_the_interval_of_the_difference(
+    world: World, pooled: PooledFit
+) -> None:
+    names, c = pooled.votes.data.models, [*pooled.votes.categories].index("c")
+    assert pooled.best.tau.prompt == 0, "then the log-odds are the difference"
+    for pair in rate_mix(world.groups, Mix.of_shares({"c": 1}), POOL).pairs:
+        apart = np.array([(name == pair.a) - (name == pair.b) for name in names])
+        error = np.sqrt(apart @ pooled.covariance[c][:, c] @ apart)
+        width = 2 * t.ppf(0.975, pooled.df) * error
+        assert logit(pair.upper) - logit(pair.lower) == pytest.approx(width)
 
 
 def test_few_prompts_of_one_s_own_widen_the_preferences(world: World) -> None:
