@@ -65,7 +65,7 @@ test: .venv/.dev .venv/.local
 	$(MAKE) --no-print-directory -j 2 lint fast
 
 fast: .venv/.dev .venv/.local
-	$(BIN)/pytest -m "not slow$(if $(CI),, and not long)" -n $(if $(CI),3,2) --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not slow$(if $(CI),, and not long)" -n $(if $(CI),3,4) --dist loadfile --no-loadscope-reorder
 
 slow: .venv/.dev .venv/.local
 	$(BIN)/pytest -m "slow or hypothesis" -n 2 --dist loadfile --no-loadscope-reorder

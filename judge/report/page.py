@@ -439,7 +439,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
     """Put judges, people, the ceiling and the rules that read nothing into one table."""
     rows = _rows(judges)
     table = Table(
-        head=("Compared with a vote", "Ties excluded", "With ties", "Pairs", "Winning rate"),
+        head=("Agreement of", "Ties excluded", "With ties", "Pairs", "Winning rate"),
         rows=tuple(row for row, _ in rows),
         note=(
             f"Percent, with {100 * level:g}% intervals over prompts and, if votes name their "
@@ -447,7 +447,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: a verdict "
             "and a vote, or two votes; ties included. Winning rate: in the "
-            "alternative-annotator test; 'Two people' has that of another person."
+            "alternative-annotator test; row 'Two people': of another person."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -559,7 +559,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
         "coin": "Winning rate of choosing at random",
         "longest": "Winning rate of choosing the longer answer",
         "person": "Mean winning rate of another person",
-        "person_passed": "Repeats in which another person passes",
+        "person_passed": "Draws in which another person passes",
         "majority": "Winning rate of the majority of the others",
         "advantage": "Average advantage probability",
     }
@@ -661,7 +661,7 @@ def chance_section(judges: Judges) -> Section:
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; ties, if votes have any, are a "
             "third answer. They correct for chance differently: if nearly all choices "
-            "are ties, alpha falls, and AC1 is near 1 even for random choices. Both ratios are "
+            "are ties, alpha falls, and AC1 nears 1 whatever the answers. Both ratios are "
             f"{CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )
@@ -770,12 +770,12 @@ def bias_section(judges: Judges, level: float) -> Section:
         ),
         rows=tuple(rows),
         note=(
-            "Chosen: of choices without ties, the share for the answer that the row describes (by "
-            "any amount longer or more Markdown). Rating points (400 are odds of ten to one) with "
+            "Chosen: of choices without ties, the share for the answer that the row describes. "
+            "Rating points (400 are odds of ten to one) with "
             f"{100 * level:g}% intervals clustered by prompt (votes also by voter, if known), "
             "from Bradley-Terry fits to votes and to verdicts, with one term per row. Bias: "
-            "the difference; a more decisive judge has larger effects. Its own model: its lead "
-            "over the others' mean; bias in that row: the judge's rating minus that predicted "
+            "the difference, which grows if the judge is more decisive. Its own model: points are "
+            "its lead over the others' mean, bias is the judge's rating minus that predicted "
             "from people's (line fitted to the other models; prediction interval)."
         ),
     )

@@ -155,7 +155,7 @@ def _ranking_tables(judges: Judges) -> list[Table]:
             note=(
                 "From win rates in pairs of models, by judge and by people. Decisiveness: above "
                 "1, the judge makes gaps between models wider than people do; below 1, narrower. "
-                "Bias: how much the judge raises a model's win rate beyond decisiveness, averaged "
+                "Bias: what the judge adds to a model's win rate, decisiveness apart, averaged "
                 "over opponents. Its standard deviation (spread) is inflated by sampling "
                 f"error; 'without noise' corrects this. Pairs with at least {FEWEST_ITEMS} items."
             ),
@@ -228,7 +228,7 @@ def _gain(name: str, powered: PoweredRatings) -> str:
     return (
         f"With verdicts of {name}, {plural(powered.n, 'voted item')} are worth "
         f"{number_of(powered.gain)} times their number (weight of the verdicts: "
-        f"{powered.judge_weight:.2f}, at most 1; {plural(powered.n_judged, 'further item')} have "
+        f"{powered.judge_weight:.2f} (limit 1); {plural(powered.n_judged, 'further item')} have "
         "only verdicts)."
     )
 
@@ -303,8 +303,8 @@ def _sent(name: str, plan: Plan) -> Table:
         ),
         note=(
             f"The most frequent pairs in {SEND}, which favours items that improve ratings more. "
-            f'To use votes on the items of {SEND} in Python, pass its column "overall" to '
-            'judge.studies.powered as "probability".'
+            "For ratings from these votes in Python, judge.studies.powered takes its column "
+            '"overall" (chance of being drawn) as "probability".'
         ),
     )
 
@@ -797,13 +797,13 @@ def _rules(study: Study) -> Section:
         "A in votes and verdicts.",
         "The margin of the alternative-annotator test is that for "
         f"{RATERS[options.raters]} (--raters {options.raters}).",
-        f"A rule that does not read the answers needs {MIN_CASES} items on which it, the judge "
-        "and a vote prefer a side; otherwise it is omitted.",
+        "Rules that do not read the answers are omitted if, with judge and a vote, they prefer a "
+        f"side on fewer than {MIN_CASES} items.",
         f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
         f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt are "
         "correlated. Intervals of agreement also allow for people, if votes name them. An "
         "agreement of 0% or 100% has the Clopper-Pearson interval with the effective number of "
-        "prompts as sample size. Other figures that are equal in all resamples have none.",
+        "prompts as sample size. Other figures equal in all resamples have no interval.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )

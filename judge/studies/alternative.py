@@ -275,8 +275,8 @@ def _rejected(p: Floats, rate: float) -> Bools:
 
 
 ASSUMPTION = (
-    "Assumes that the judge errs as often where people did not vote, or voted for a tie, as where "
-    "they preferred a side, and that its errors on different prompts are independent."
+    "Assumes that the judge errs equally often where people did not vote, voted for a tie or "
+    "preferred a side, and that its errors on different prompts are independent."
 )
 
 

@@ -29,8 +29,8 @@ ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
 
 NO_ORDER = (
-    'The verdicts have no column "order", and one verdict per item: the effect of the order of '
-    "answers is unknown."
+    'The file has one verdict per item and no column "order": the effect of the order of answers '
+    "is unknown."
 )
 _AGAIN = (
     "Repeated by the same voter on the same item: {votes}. Only votes of different voters are "

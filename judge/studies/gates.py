@@ -379,7 +379,7 @@ def _not_passed(evidence: Evidence) -> str:
             return (
                 "The alternative-annotator test may be underpowered: "
                 f"the {test.people_tested} people tested have {test.items_per_person:,.0f} items "
-                f"(median); with {test.decides_at:,} each, a person as judge would pass with "
+                f"(median); with {test.decides_at:,} each, another person would pass with "
                 "90% probability."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
@@ -406,7 +406,7 @@ def _agreement(evidence: Evidence) -> str:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
         text += ". On equally weighted items where the judge and at least two people prefer a side"
-        text += f", the estimated upper bound for a judge is {percent_of(evidence.highest)}"
+        text += f", a judge could agree with people in at most {percent_of(evidence.highest)}"
     text += ". With ties as a third answer, judge and person agree in "
     text += percent_of(evidence.judge_with_ties)
     if evidence.people_with_ties.value is None:
@@ -435,7 +435,7 @@ def _alternative(evidence: Evidence) -> str:
     return (
         "In the alternative-annotator test, the judge's winning rate, the share of people to whom "
         f"it is shown non-inferior, is {percent(test.winning_rate)} of {test.people_tested} "
-        f"people; {others}. The margin is {100 * test.margin:g} percentage points (for "
+        f"people; {others}. The margin is {100 * test.margin:g}% of a person's items (for "
         f"{RATERS[evidence.raters]}). On {percent(test.advantage)} of a person's items (mean), "
         f"the judge agrees with the others at least as well as this person does.{_reference(test)}"
     )
@@ -451,7 +451,7 @@ def _reference(test: Alternative) -> str:
         return text
     return (
         f"{text} That of another person, drawn per item, is {percent(test.person)} on average, "
-        f"and {percent(PASS)} or more in {percent(test.person_passed)} of repeats."
+        f"and {percent(PASS)} or more in {percent(test.person_passed)} of draws."
     )
 
 

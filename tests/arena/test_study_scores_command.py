@@ -90,7 +90,7 @@ def test_what_is_missing_is_null_and_said_and_no_name_is_dropped_silently(
     }
     warnings = " ".join(report["warnings"])
     assert "Empty: 0 models have a score and a rating" in warnings
-    assert "GPQA: A correlation over 6 models is imprecise" in warnings
+    assert "GPQA: A correlation over 6 models says little" in warnings
     assert "they have scores but no rating: else." in warnings
     assert f"they have a rating but no scores: {NAMES[-1]}." in warnings
 

@@ -106,7 +106,7 @@ def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path:
 
 def test_the_argument_that_takes_the_chances_of_items_is_named_as_it_is(study: Study) -> None:
     note = section(study, "Sample-size planning").more[-1].note
-    (name,) = re.findall(r'judge\.studies\.powered as "(\w+)"', note)
+    (name,) = re.findall(r'judge\.studies\.powered takes.* as "(\w+)"', note)
     assert name in signature(powered_ratings).parameters
 
 

@@ -27,7 +27,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     text = " ".join(studied.first_answer.reasons)
     assert "non-inferior, is 100% of 5 people; that of a random choice is 0%" in text
     assert f"On {100 * test.advantage:.0f}% of a person's items" in text
-    assert "The margin is 10 percentage points (for crowd workers)." in text
+    assert "The margin is 10% of a person's items (for crowd workers)." in text
     assert "Not estimated: bias of format (it needs texts" in " ".join(studied.missing())
 
 
