@@ -582,8 +582,8 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
             ("Alternative-annotator test", *(judge.name for judge in judges)),
             rows,
             note=(
-                f"Winning rate: of people with {MIN_ITEMS} or more items, the share to whom the "
-                f"judge is significantly non-inferior (margin {margins[0]:g} percentage points, "
+                "Winning rate: the judge is significantly non-inferior to this share of people "
+                f"with {MIN_ITEMS} or more items (margin {margins[0]:g}% of their items, "
                 f"for {RATERS[judges[0].evidence.raters]}). The judge passes at {percent(PASS)} "
                 "or more, if choosing at random and choosing the longer answer (if known) stay "
                 f"below {percent(PASS)}. Another person: one of the others, drawn per item, in "

@@ -406,7 +406,7 @@ def _agreement(evidence: Evidence) -> str:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
         text += ". On equally weighted items where the judge and at least two people prefer a side"
-        text += f", a judge could agree with people in at most {percent_of(evidence.highest)}"
+        text += f", the estimated upper bound of agreement is {percent_of(evidence.highest)}"
     text += ". With ties as a third answer, judge and person agree in "
     text += percent_of(evidence.judge_with_ties)
     if evidence.people_with_ties.value is None:
@@ -432,20 +432,13 @@ def _alternative(evidence: Evidence) -> str:
     others = f"that of a random choice is {percent(test.coin)}"
     if test.longest is not None:
         others += f", and of the longer answer {percent(test.longest)}"
-    return (
-        "In the alternative-annotator test, the judge's winning rate, the share of people to whom "
-        f"it is shown non-inferior, is {percent(test.winning_rate)} of {test.people_tested} "
-        f"people; {others}. The margin is {100 * test.margin:g}% of a person's items (for "
-        f"{RATERS[evidence.raters]}). On {percent(test.advantage)} of a person's items (mean), "
-        f"the judge agrees with the others at least as well as this person does.{_reference(test)}"
-    )
-
-
-def _reference(test: Alternative) -> str:
-    """Give what people reach in the judge's place, by majority or drawn per item."""
     text = (
-        " The winning rate of the majority of the other people, the upper limit, is "
-        f"{percent(test.majority)}."
+        "The alternative-annotator test shows the judge non-inferior to "
+        f"{percent(test.winning_rate)} of {test.people_tested} people (its winning rate); "
+        f"{others}. The margin is {100 * test.margin:g}% of a person's items (for "
+        f"{RATERS[evidence.raters]}). On {percent(test.advantage)} of a person's items (mean), "
+        "the judge agrees with the others at least as well as this person does. The winning rate "
+        f"of the majority of the other people, the upper limit, is {percent(test.majority)}."
     )
     if test.person is None:
         return text

@@ -27,6 +27,8 @@ from tests.serving import Served, Visitor, invited, quick_arena, serve, served_b
 from tests.sqlite import new_sqlite
 
 REFUSED = "Incorrect API key provided: <b>expired</b>"
+Z_FAILS = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+Z_FAILS["z"] = Behaviour(status=401, error={"message": REFUSED})
 
 
 @pytest.fixture
@@ -452,10 +454,6 @@ name = "Name w"
 endpoint = "pocket://local/v1"
 model = "trigram"
 """
-
-
-Z_FAILS = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
-Z_FAILS["z"] = Behaviour(status=401, error={"message": REFUSED})
 
 
 def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     assert test is not None
     assert (test.winning_rate, test.coin, test.people_tested) == (1, 0, 5)
     text = " ".join(studied.first_answer.reasons)
-    assert "non-inferior, is 100% of 5 people; that of a random choice is 0%" in text
+    assert "to 100% of 5 people (its winning rate); that of a random choice is 0%" in text
     assert f"On {100 * test.advantage:.0f}% of a person's items" in text
     assert "The margin is 10% of a person's items (for crowd workers)." in text
     assert "Not estimated: bias of format (it needs texts" in " ".join(studied.missing())
@@ -139,5 +139,5 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     text = {row[0]: row[1] for row in table.rows}
     assert text["Winning rate of the judge"] == text["Winning rate of choosing the longer answer"]
     assert text["People tested"] == "5"
-    assert "(margin 15 percentage points, for skilled raters)" in table.note
+    assert "(margin 15% of their items, for skilled raters)" in table.note
     assert LONGEST in {row[0] for row in page.first.table.rows}  # type: ignore[union-attr]
