@@ -14,7 +14,8 @@ INSTALL := $(BIN)/uv pip install -q --python $(BIN)/python
 	touch $@
 
 .venv/.dev: .venv/.run requirements-dev.lock
-	$(INSTALL) --compile-bytecode --require-hashes -r requirements-dev.lock
+	# Spark is built from source, and would leave two gigabytes in the cache for every such build.
+	$(INSTALL) --no-cache --compile-bytecode --require-hashes -r requirements-dev.lock
 	touch $@
 
 # A small language model and what serves it. Where there is no wheel for this machine, the demo goes without.
