@@ -45,21 +45,24 @@ def main(words: Sequence[str] | None = None) -> None:
             ]
         if words != before:
             say(f"arena: {old} is now {new}; the old name works for one more release.", error=True)
+    app = application(words)
     try:
-        application(words)(words)
+        app(words)
     except CycloptsError as error:
         say(f"arena: {error}", error=True)
         sys.exit(2)
     except (ArenaError, CallError, RatingError) as error:
         if isinstance(error, LayoutError):
             at = words.index("--") if "--" in words else len(words)
+            command = app.parse_commands(words)[1][-1]
+            taken = {name for a in command.assemble_argument_collection() for name in a.names}
             commands = [
                 " ".join(map(in_shell, ["arena", *words[:at], *more, *words[at:]]))
                 for more in (error.options, error.other)
-                if more
+                if more and taken.issuperset(more[::2])
             ]
-            text = f"arena: {error}\nThen run:\n  " + "\nor:\n  ".join(commands)
-            say(text, error=True, keep="\n")
+            then = "Then run:\n  " + "\nor:\n  ".join(commands) if commands else "Rename them."
+            say(f"arena: {error}\n{then}", error=True, keep="\n")
         else:
             say(f"arena: {error}", error=True)
         sys.exit(3 if isinstance(error, UNDETERMINED) else 2)

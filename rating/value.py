@@ -222,6 +222,8 @@ ALIKE = 1e-9
 """Logarithms of two costs this close are one price."""
 LEAST_VARIANCE = 1e-24
 """Of a logarithm, so that prices that do not vary have an error: far below `ALIKE`."""
+ROUNDING = 1e-12
+"""Share of a variance that is added where prices move together, and differences have none."""
 PER = {"cost": 1000.0, "seconds": 1.0}
 """Answers that a figure is given for."""
 
@@ -570,7 +572,8 @@ def _no_dearer(logs: Floats, taken: _Compared, core: Ints, rng: np.random.Genera
     """Claim which models, by row, take less than which by column, all together, or the same."""
     if not len(core):
         return np.zeros((0, 0), dtype=bool)
-    covariance = taken.covariance[np.ix_(core, core)] + LEAST_VARIANCE * np.eye(len(core))
+    covariance = taken.covariance[np.ix_(core, core)]
+    covariance += max(LEAST_VARIANCE, ROUNDING * covariance.max()) * np.eye(len(core))
     df = float(taken.df[core].min())
     gap = logs[None, :] - logs[:, None]
     cheaper = rank_ranges(-logs, covariance, rng=rng, df=df, level=SURE).better

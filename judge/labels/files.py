@@ -400,7 +400,11 @@ def _marked(source: Files | LoggedVotes, marks: NDArray[Any]) -> Iterator[Path |
     with tempfile.TemporaryDirectory() as folder, opened(source, list, as_peers=False) as rows:
         file = Path(folder) / "votes.parquet"
         write_beside(rows, {OVERLAP: marks}, file)
-        yield file
+        try:
+            yield file
+        except DataError as error:
+            error.args = (str(error).replace(str(file), " ".join(map(str, source.paths))),)
+            raise
 
 
 def down_sampled(

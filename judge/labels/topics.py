@@ -267,10 +267,13 @@ def learn(
     near = space.vectors(counts) if vectors is None else _units(vectors[rows])
     worded = near.any(axis=1)
     counts, near, people = counts[worded], near[worded], people[worded]
-    if (n := len({texts[row] for row in np.flatnonzero(worded)})) < LEAST:
+    different = len({row.tobytes() for row in near})  # the same words in another order are alike
+    n = len({texts[row] for row in np.flatnonzero(worded)}) if different > 1 else 1
+    if n < LEAST:
         msg = f"Topics need {LEAST} different prompts with words in common, got {n}: collect more."
         raise DataError(msg)
-    leaves, centres, grouped = zip(*_runs(near, _n_topics(len(near)), seed, progress), strict=True)
+    k = min(_n_topics(len(near)), different)
+    leaves, centres, grouped = zip(*_runs(near, k, seed, progress), strict=True)
     groups = [group[cluster] for group, cluster in zip(grouped, leaves, strict=True)]
     tree = _Tree(counts, people, gates, space.terms)
     place = tree.grown(grouped[0], leaves[0], _stabilities(groups), _stabilities(leaves))

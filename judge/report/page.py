@@ -447,7 +447,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
             "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
             "With ties: a tie is a third answer; a random choice reaches 33. Pairs: a verdict "
             "and a vote, or two votes; ties included. Winning rate: in the "
-            "alternative-annotator test; row 'Two people': of another person."
+            "alternative-annotator test; in row 'Two people', another person's."
         ),
         strong=tuple(range(len(judges))),
     )
@@ -661,7 +661,7 @@ def chance_section(judges: Judges) -> Section:
         note=(
             "For kappa, alpha and AC1, 1 is perfect agreement; ties, if votes have any, are a "
             "third answer. They correct for chance differently: if nearly all choices "
-            "are ties, alpha falls, and AC1 nears 1 whatever the answers. Both ratios are "
+            "are ties, alpha can fall while AC1 nears 1. Both ratios are "
             f"{CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )
@@ -771,12 +771,12 @@ def bias_section(judges: Judges, level: float) -> Section:
         rows=tuple(rows),
         note=(
             "Chosen: of choices without ties, the share for the answer that the row describes. "
-            "Rating points (400 are odds of ten to one) with "
-            f"{100 * level:g}% intervals clustered by prompt (votes also by voter, if known), "
-            "from Bradley-Terry fits to votes and to verdicts, with one term per row. Bias: "
-            "the difference, which grows if the judge is more decisive. Its own model: points are "
-            "its lead over the others' mean, bias is the judge's rating minus that predicted "
-            "from people's (line fitted to the other models; prediction interval)."
+            "Rating points (400 are odds of ten to one) come from Bradley-Terry fits to votes and "
+            f"to verdicts, with one term per row; {100 * level:g}% intervals are clustered by "
+            "prompt (votes also by voter, if known). Bias: the difference, which grows if the "
+            "judge is more decisive. Its own model: points are the model's lead over the others' "
+            "mean; bias is the judge's rating minus the rating predicted from that by people "
+            "(line fitted to the other models; prediction interval)."
         ),
     )
     figures: tuple[Figure, ...] = ()

@@ -113,10 +113,10 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
             "order (Pearson: a linear relation): as observed, and disattenuated, that is "
             "corrected for the noise in both. Brier score: of the judge's probability that one "
             "of two models is ahead, against people's order. Intervals include the noise of "
-            "both ratings; models are taken as given. A pair counts as separated if its intervals "
-            "do not overlap (Arena-Hard's conservative rule). Agreement on pairs that both "
-            "separate: the share with the same order. Over all pairs, a pair counts 1 if both "
-            "order it alike, −1 if they order it in opposite ways, and 0 if either does not "
+            "both ratings; models are taken as given. A pair counts as separated if the intervals "
+            "of its two ratings above do not overlap (Arena-Hard's conservative rule). Agreement "
+            "on pairs that both separate: the share with the same order. Over all pairs, a pair "
+            "counts 1 if both order it alike, −1 if in opposite ways, and 0 if either does not "
             "separate it. In the JSON, left_out lists the pairs that people do not separate."
         ),
     )
@@ -225,11 +225,11 @@ def _gain(name: str, powered: PoweredRatings) -> str:
             f"How many votes the verdicts of {name} save beside {plural(powered.n, 'item')} with "
             f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
+    more = f", also on {plural(powered.n_judged, 'further item')}" if powered.n_judged else ""
     return (
-        f"With verdicts of {name}, {plural(powered.n, 'voted item')} are worth "
-        f"{number_of(powered.gain)} times their number (weight of the verdicts: "
-        f"{powered.judge_weight:.2f} (limit 1); {plural(powered.n_judged, 'further item')} have "
-        "only verdicts)."
+        f"With verdicts of {name}{more}, {plural(powered.n, 'voted item')} are worth "
+        f"{number_of(powered.gain)} times their number; the verdicts have weight "
+        f"{powered.judge_weight:.2f} (at most 1)."
     )
 
 
@@ -303,7 +303,7 @@ def _sent(name: str, plan: Plan) -> Table:
         ),
         note=(
             f"The most frequent pairs in {SEND}, which favours items that improve ratings more. "
-            "For ratings from these votes in Python, judge.studies.powered takes its column "
+            f"For ratings in Python from votes on {SEND}, judge.studies.powered takes its column "
             '"overall" (chance of being drawn) as "probability".'
         ),
     )
@@ -797,13 +797,14 @@ def _rules(study: Study) -> Section:
         "A in votes and verdicts.",
         "The margin of the alternative-annotator test is that for "
         f"{RATERS[options.raters]} (--raters {options.raters}).",
-        "Rules that do not read the answers are omitted if, with judge and a vote, they prefer a "
+        "A rule that does not read the answers is omitted if rule, judge and a vote all prefer a "
         f"side on fewer than {MIN_CASES} items.",
-        f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
-        f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt are "
-        "correlated. Intervals of agreement also allow for people, if votes name them. An "
-        "agreement of 0% or 100% has the Clopper-Pearson interval with the effective number of "
-        "prompts as sample size. Other figures equal in all resamples have no interval.",
+        f"Intervals: {100 * options.level:g}%. Unless a table says otherwise, prompts are "
+        f"resampled with replacement ({options.rounds:,} times, seed {options.seed}), because "
+        "observations on one prompt are correlated. Intervals of agreement also allow for "
+        "people, if votes name them. An agreement of 0% or 100% has the Clopper-Pearson "
+        "interval with the effective number of prompts as sample size. Other figures without "
+        "variation have no interval.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )

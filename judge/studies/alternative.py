@@ -275,8 +275,8 @@ def _rejected(p: Floats, rate: float) -> Bools:
 
 
 ASSUMPTION = (
-    "Assumes that the judge errs equally often where people did not vote, voted for a tie or "
-    "preferred a side, and that its errors on different prompts are independent."
+    "Assumes that the judge's error rates, estimated where people preferred a side, hold for all "
+    "its verdicts, and that its errors on different prompts are independent."
 )
 
 

@@ -30,7 +30,7 @@ ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}
 
 NO_ORDER = (
     'The file has one verdict per item and no column "order": the effect of the order of answers '
-    "is unknown."
+    "on the judge is unknown."
 )
 _AGAIN = (
     "Repeated by the same voter on the same item: {votes}. Only votes of different voters are "

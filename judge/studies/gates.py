@@ -379,7 +379,7 @@ def _not_passed(evidence: Evidence) -> str:
             return (
                 "The alternative-annotator test may be underpowered: "
                 f"the {test.people_tested} people tested have {test.items_per_person:,.0f} items "
-                f"(median); with {test.decides_at:,} each, another person would pass with "
+                f"(median); with {test.decides_at:,} each, a person as judge would pass with "
                 "90% probability."
             )
         return "Non-inferiority of the judge is not shown for at least half of the people tested."
@@ -422,7 +422,7 @@ def _rules(rules: Sequence[Rule]) -> str:
         f"{percent(rule.agreement.value)}{'' if place else ' of cases'}"
         for place, rule in enumerate(rules)
     ]
-    return f"Rules that do not read the answers, for comparison: {joined(phrases)}."
+    return f"Rules that do not read the answers, for comparison, without ties: {joined(phrases)}."
 
 
 def _alternative(evidence: Evidence) -> str:
@@ -433,18 +433,18 @@ def _alternative(evidence: Evidence) -> str:
     if test.longest is not None:
         others += f", and of the longer answer {percent(test.longest)}"
     text = (
-        "The alternative-annotator test shows the judge non-inferior to "
-        f"{percent(test.winning_rate)} of {test.people_tested} people (its winning rate); "
-        f"{others}. The margin is {100 * test.margin:g}% of a person's items (for "
-        f"{RATERS[evidence.raters]}). On {percent(test.advantage)} of a person's items (mean), "
-        "the judge agrees with the others at least as well as this person does. The winning rate "
-        f"of the majority of the other people, the upper limit, is {percent(test.majority)}."
+        "The judge's winning rate (share of people to whom the alternative-annotator test shows "
+        f"it non-inferior) is {percent(test.winning_rate)} of {test.people_tested} people; "
+        f"{others}. The margin, {100 * test.margin:g}% of a person's items, is that for "
+        f"{RATERS[evidence.raters]} (--raters). On {percent(test.advantage)} of a person's items "
+        "(mean), the judge agrees with the others at least as well as this person does. The upper "
+        f"limit, the winning rate of the majority of the others, is {percent(test.majority)}."
     )
     if test.person is None:
         return text
     return (
         f"{text} That of another person, drawn per item, is {percent(test.person)} on average, "
-        f"and {percent(PASS)} or more in {percent(test.person_passed)} of draws."
+        f"and {percent(PASS)} or more in {percent(test.person_passed)} of repetitions."
     )
 
 

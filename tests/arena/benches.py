@@ -3,13 +3,18 @@
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sqlmodel import select
+
 from arena.endpoints.offline import LongerAnswer
+from arena.store.store import Store
+from arena.store.tables import JudgementRow
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.judging_server import fenced
 
@@ -68,6 +73,16 @@ def bench_server() -> Iterator[FaultyServer]:
     """Serve ``judge`` and ``slate``."""
     with faulty_server({"judge": judged, "slate": answered}) as running:
         yield running
+
+
+def asked(server: FaultyServer) -> Counter[str]:
+    return Counter(one.model for one in server.requests)
+
+
+def in_journal(folder: Path) -> set[str]:
+    """Give the questions whose replies are kept."""
+    with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
+        return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}
 
 
 def write(path: Path, rows: Sequence[Row]) -> str:

@@ -4,7 +4,6 @@ import json
 import math
 import re
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from sqlmodel import select
 
 from arena.store.store import Store
-from arena.store.tables import JudgementClaimRow, JudgementRow
+from arena.store.tables import JudgementClaimRow
 from tests.arena.benches import (
     BASELINE,
     CALL_USD,
@@ -24,13 +23,15 @@ from tests.arena.benches import (
     ROSTER,
     UPSTREAM,
     answered,
+    asked,
     bench_server,
+    in_journal,
     judged,
     said_by_slate,
     write,
 )
 from tests.command import Command, Ran, examples, refused, unexplained
-from tests.faulty_server import Behaviour, FaultyServer
+from tests.faulty_server import Behaviour, FaultyServer, last_message
 from tests.judging_server import fenced
 from tests.process import Process, until
 from tests.sqlite import new_sqlite
@@ -79,10 +80,6 @@ def scores(command: Command, file: str, *words: str) -> dict[str, Any]:
 
 def value(row: dict[str, Any]) -> Any:
     return row["win_rate"] if "win_rate" in row else row["score"]
-
-
-def asked(server: FaultyServer) -> Counter[str]:
-    return Counter(one.model for one in server.requests)
 
 
 @pytest.mark.sampled(4)
@@ -136,7 +133,7 @@ def test_results_are_a_case_a_row_with_all_that_is_known_of_it(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
     def fickle(body: Any) -> Behaviour:
-        text, odd = judged(body).text, re.search(r"Question [135]", content(body))
+        text, odd = judged(body).text, re.search(r"Question [135]", last_message(body))
         return Behaviour(text=text.translate({65: "B", 66: "A"}) if odd else text)
 
     server.behaviours["judge"] = fickle
@@ -216,7 +213,7 @@ def test_a_bench_that_is_killed_twice_goes_on_and_pays_nothing_twice(
     known, n_before = in_journal(folder), len(server.requests)
     result = command(*words)
     assert (result.returncode, lines_of(result.stderr)) == (0, [])
-    again = [content(one.body) for one in server.requests[n_before:]]
+    again = [last_message(one.body) for one in server.requests[n_before:]]
     assert len(again) == len({*again}) == 30 + 60 - len(known)
     assert not known & {*again}
     lost = len(server.requests) - 90
@@ -232,15 +229,6 @@ def kill(words: tuple[str, ...], folder: Path, server: FaultyServer, model: str,
         until(lambda: claimed(folder) > 0 and len(in_journal(folder)) >= n - 2 * AT_ONCE)
         process.kill()
     server.behaviours |= {"judge": judged, "slate": answered}
-
-
-def content(body: Any) -> str:
-    return str(body["messages"][-1]["content"])
-
-
-def in_journal(folder: Path) -> set[str]:
-    with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
-        return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}
 
 
 def claimed(folder: Path) -> int:
@@ -331,7 +319,7 @@ def test_what_standing_first_is_worth_comes_with_an_interval_over_prompts(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
     def leaning(body: Any) -> Behaviour:
-        leans = re.search(r"Question [12]", content(body))
+        leans = re.search(r"Question [12]", last_message(body))
         return Behaviour(text="I take it. [[A]]") if leans else judged(body)
 
     server.behaviours["judge"] = leaning
@@ -381,7 +369,7 @@ def test_an_answer_that_is_refused_and_one_that_is_missing_are_failures_and_no_n
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
     def sulks(body: Any) -> Behaviour:
-        refuses = content(body) == PROMPTS[0]
+        refuses = last_message(body) == PROMPTS[0]
         return Behaviour(text="", finish_reason="content_filter") if refuses else answered(body)
 
     server.behaviours["slate"] = sulks
@@ -403,7 +391,8 @@ def test_verdicts_that_cannot_be_read_are_failures(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
     def puzzled(body: Any) -> Behaviour:
-        return Behaviour(text="Hard to say.") if "flint says" in content(body) else judged(body)
+        hard = "flint says" in last_message(body)
+        return Behaviour(text="Hard to say.") if hard else judged(body)
 
     server.behaviours["judge"] = puzzled
     UPSTREAM["pairwise"].written(folder, "pairwise")
@@ -498,7 +487,7 @@ def replayed(preferences: dict[str, float]) -> Callable[[Any], Behaviour]:
     """Answer as was recorded how far each answer is preferred, in either order."""
 
     def chosen(body: Any) -> Behaviour:
-        first, second = (text.strip()[:BEGINNING] for text in fenced(content(body)))
+        first, second = (text.strip()[:BEGINNING] for text in fenced(last_message(body)))
         share = preferences[first] if first in preferences else 1 - preferences[second]
         top = {"m": math.log(max(share, 1e-12)), "M": math.log(max(1 - share, 1e-12))}
         text = max(top, key=lambda label: top[label])

@@ -2,16 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlmodel import select
 
-from arena.store.store import Store
-from arena.store.tables import JudgementRow
-from tests.arena.benches import BASELINE, RECORDED, UPSTREAM, answered, judged
+from tests.arena.benches import BASELINE, RECORDED, UPSTREAM, answered, asked, in_journal, judged
 from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.process import Process, until
@@ -43,10 +39,6 @@ def folder(tmp_path: Path, server: FaultyServer) -> Path:
     ]
     json_lines(tmp_path / "pairs.jsonl", pairs)
     return tmp_path
-
-
-def asked(server: FaultyServer) -> Counter[str]:
-    return Counter(one.model for one in server.requests)
 
 
 def refuses(*numbers: int) -> Callable[[Mapping[str, Any]], Behaviour]:
@@ -242,8 +234,3 @@ def test_killed_while_the_second_judges_and_begun_again_it_pays_nothing_twice(
     assert len(again) == len({*again}) == 2 * N - len(known)
     assert not known & {*again}
     assert {row["judge"] for row in csv_rows(folder)} == {"owl"}
-
-
-def in_journal(folder: Path) -> set[str]:
-    with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
-        return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}

@@ -84,7 +84,7 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
         visitor = served.visitor()
         visitor.follow(visitor.open())
         status = " ".join(command("status", **here).stdout.split())
-        assert re.search(rf"id-\w+: key refused, 1 times, .*{re.escape(EXPIRED)}", status)
+        assert re.search(rf"id-\w+: key refused, 1 time, .*{re.escape(EXPIRED)}", status)
         assert "in the file that ARENA_KEYS names" in status
         page = words(admin, "/admin")
         assert "key refused" in page

@@ -10,20 +10,11 @@ from sqlmodel import select
 
 from arena.store.store import Store
 from arena.store.tables import JudgementRow
-from tests.command import Command, refused
+from tests.command import Command, endpoint_roster, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.judge.tables.test_cells import png, url
 from tests.sqlite import new_sqlite
 
-MODEL = """
-[[models]]
-id = "{name}"
-name = "{name}"
-endpoint = "{url}"
-model = "{name}"
-price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
-{judging}
-"""
 RUN = ("judge", "run", "--method", "pairwise", "--cases", "pairs.jsonl", "--roster", "roster.toml")
 SEES = (*RUN, "--judge", "sees")
 
@@ -38,9 +29,9 @@ def server() -> Iterator[FaultyServer]:
 @pytest.fixture
 def folder(tmp_path: Path, server: FaultyServer) -> Path:
     new_sqlite(tmp_path)
-    sees = MODEL.format(name="sees", url=server.url, judging="judging = { images = true }")
-    blind = MODEL.format(name="blind", url=server.url, judging="")
-    (tmp_path / "roster.toml").write_text(sees + blind, encoding="utf-8")
+    endpoint_roster(tmp_path, server.url, "blind", "sees")
+    with (tmp_path / "roster.toml").open("a", encoding="utf-8") as roster:
+        roster.write("judging = { images = true }\n")  # of the last model
     row = {"prompt": "What is it?", "response_a": "A dot.", "response_b": "Grey."}
     rows = [row | {"image": "a.png"}, row | {"prompt": "And without?"}]
     lines = "".join(json.dumps(one) + "\n" for one in rows)

@@ -13,7 +13,7 @@ import pytest
 
 from judge.report.judges import jury
 from judge.studies.panel import equivalent
-from tests.arena.benches import judged
+from tests.arena.benches import asked, judged
 from tests.arena.test_fallback_judge_command import DENIES, OUT, refuses
 from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
@@ -55,10 +55,6 @@ def other_way(body: Mapping[str, Any]) -> Behaviour:
 
 def of(folder: Path, judge: str) -> list[dict[str, str]]:
     return [row for row in csv_rows(folder) if row["judge"] == judge]
-
-
-def asked(server: FaultyServer) -> Counter[str]:
-    return Counter(one.model for one in server.requests)
 
 
 def test_three_judges_give_their_own_verdicts_and_two_together(

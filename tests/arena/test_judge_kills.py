@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.arena.test_fallback_judge_command import in_journal
+from tests.arena.benches import in_journal
 from tests.command import Command, csv_rows
 from tests.judging_server import JudgingServer, judging_server
 from tests.process import Process

@@ -74,16 +74,10 @@ def test_what_a_judge_gives_beside_its_verdict_is_used(command: Command, tmp_pat
     assert abs(ratings[3] - ratings[0]) < 100
 
 
-def test_a_terminal_shows_the_newcomer_hollow_and_without_a_rank(
+def test_an_interval_from_the_judge_alone_takes_eight_known_models_unless_said_otherwise(
     command: Command, tmp_path: Path
 ) -> None:
     write(tmp_path)
-    shown = command(*ASKED, COLUMNS="120").stdout
-    assert "from judge only." in shown
-    assert "○ new" in shown
-    assert shown.count("●") == 8
-    assert "It has no rank until 30 of its battles have votes; 0 have." in " ".join(shown.split())
-    assert "Over 8 known models, the spread of people's ratings is" in " ".join(shown.split())
     seven = command(*ASKED, "--anchors", "m00,m01,m02,m03,m04,m05,m06", COLUMNS="120").stdout
     assert "No interval from the judge alone: 7 known models, 8 needed" in " ".join(seven.split())
     asked = command(*ASKED, "--anchors", "m0[0-6]", "--fewest-known", "7", COLUMNS="120").stdout

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from arena.play.pace import Sight
-from tests.command import Command, examples, options_of, refused, unexplained
+from tests.command import Command, examples, refused, unexplained
 from tests.faulty_server import Behaviour, faulty_server
 from tests.judge.probe.test_audit import votes_file
 from tests.judge.probe.test_cards import classes_file, pairs_file
@@ -32,20 +32,9 @@ def given_files(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["similarity", "judge", "board"])
 def test_the_examples_of_the_help_run(command: Command, tmp_path: Path, name: str) -> None:
     given_files(tmp_path)
-    shown = examples(f"probe {name}")
-    assert len(shown) == 2
-    for words in shown:
+    for words in examples(f"probe {name}"):
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, ""), words
-
-
-def test_a_board_s_table_says_what_fails_and_why(command: Command, tmp_path: Path) -> None:
-    words = ("probe", "board", votes_file(tmp_path), "--arenas", "30", "--seed", "3")
-    result = command(*words, COLUMNS="160")
-    assert result.stdout.startswith("Votes: 656 on 5 models, voters 60. Simulated: 30 arenas")
-    assert "│ Bradley-Terry, intervals by voter" in result.stdout
-    assert ("votes as independent, Recovers the true ranking: Its") in result.stdout
-    assert "! Bradley-Terry, intervals by voter" not in result.stdout
 
 
 def test_json_goes_to_the_terminal_or_beside_the_page(command: Command, tmp_path: Path) -> None:
@@ -141,13 +130,6 @@ def test_votes_that_identify_no_rating_have_an_exit_code_of_their_own(
     result = command("probe", "board", "one.csv", "--arenas", "12")
     assert result.returncode == 3
     assert result.stderr.startswith("arena: The other models never won or tied against: x.")
-
-
-@pytest.mark.parametrize("name", ["similarity", "judge", "board", "prompts"])
-def test_every_option_is_explained(command: Command, name: str) -> None:
-    options = options_of(f"probe {name}")
-    assert options
-    assert [option for option in options if f"`{option}" not in PAGE] == []
 
 
 def test_the_document_shows_commands_that_there_are(command: Command, tmp_path: Path) -> None:

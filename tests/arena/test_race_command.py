@@ -60,15 +60,6 @@ def test_models_with_a_comma_are_named_one_by_one(command: Command, tmp_path: Pa
     assert json.loads(command(*words).stdout)["between"] == ["m, 0", "m1"]
 
 
-def test_the_json_has_the_keys_that_programs_read(command: Command, tmp_path: Path) -> None:
-    write(tmp_path)
-    report = json.loads(command(*ASKED, "--format", "json").stdout)
-    assert report["separated"] is True
-    assert 0 < report["at"] <= report["votes"]
-    assert report["interval"][0] > 0
-    assert report["badge"] == "separated, however often one looked (95%)"
-
-
 def test_a_terminal_says_who_is_ahead_and_up_to_the_budget_it_goes_on(
     command: Command, tmp_path: Path
 ) -> None:
@@ -80,12 +71,6 @@ def test_a_terminal_says_who_is_ahead_and_up_to_the_budget_it_goes_on(
     report = json.loads(whole.stdout)
     assert report["votes"] == 1000
     assert report["history"][-1]["votes"] == 1000
-
-
-def test_equal_models_are_not_separated(command: Command, tmp_path: Path) -> None:
-    write(tmp_path, lead=0, n=600)
-    report = json.loads(command(*ASKED, "--format", "json").stdout)
-    assert (report["separated"], report["at"], report["badge"]) == (False, None, None)
 
 
 def test_a_judge_with_verdicts_beyond_the_votes_makes_the_lead_more_precise(

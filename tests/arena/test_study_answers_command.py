@@ -1,7 +1,6 @@
 """`arena study create --models`: models answer the prompts, once, and people rate the answers."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -9,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlmodel import select
 
 from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
-from arena.store.tables import JudgementRow
+from tests.arena.benches import asked, in_journal
 from tests.command import Command, json_lines, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.process import Process, until
@@ -67,10 +65,6 @@ def shown(folder: Path, name: str) -> list[Mapping[str, str]]:
         _, first = studies.give(session, name, Voter("ada"), datetime.now(UTC))
     assert first is not None
     return [one for answer in first.answers for one in answer]
-
-
-def asked(server: FaultyServer) -> Counter[str]:
-    return Counter(one.model for one in server.requests)
 
 
 def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
@@ -147,12 +141,6 @@ def test_a_study_that_is_killed_while_models_answer_goes_on_and_pays_nothing_twi
     assert not {text for model, text in again if model == "flint"} & known
     assert f"{len(known):,} reused" in ran.stdout
     assert "has 30 items" in ran.stdout
-
-
-def in_journal(folder: Path) -> set[str]:
-    """Give the prompts whose answers are kept."""
-    with closing(Store(url(folder))) as store, store.reading() as session:
-        return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}
 
 
 def test_a_budget_stops_it_before_there_is_a_study(

@@ -10,37 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.command import Command, examples, options_of, refused, unexplained
+from tests.command import Command, examples, refused, unexplained
 from tests.sqlite import new_sqlite
 
 SEED = 11
 KEYS = [
-    "verdict",
-    "reasons",
-    "biased_models",
-    "reference",
-    "decides_at",
-    "favouritism",
-    "first_answer",
-    "agreement",
-    "human_agreement",
-    "ceiling",
-    "kappa",
-    "human_kappa",
-    "alpha",
-    "ac1",
-    "outcomes",
-    "tie_thresholds",
-    "preferred",
-    "rank_correlation",
-    "separability",
-    "system_ranking",
-    "alternative",
-    "bias",
-    "moderation",
-    "ppi",
-    "groups",
-    "n_unread",
+    *("verdict", "reasons", "biased_models", "reference", "decides_at", "favouritism"),
+    *("first_answer", "agreement", "human_agreement", "ceiling", "kappa", "human_kappa", "alpha"),
+    *("ac1", "outcomes", "tie_thresholds", "preferred", "rank_correlation", "separability"),
+    *("system_ranking", "alternative", "bias", "moderation", "ppi", "groups", "n_unread"),
     "warnings",
 ]
 OF_ONE = [*KEYS, "parts"]
@@ -108,8 +86,6 @@ class Arena:
                 return SIDES[0] if long_a > long_b else SIDES[2] if long_a < long_b else SIDES[1]
             case "perfect":
                 return SIDES[1] if abs(better) < 0.25 else SIDES[0] if better > 0 else SIDES[2]
-            case "coin":
-                return str(self.rng.choice([SIDES[0], SIDES[2]]))
         return self.say(better, 0.8)
 
 
@@ -169,25 +145,10 @@ def test_refusals_are_read_from_outputs_or_from_columns(command: Command, arena:
 def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena) -> None:
     report = study(command, "--rounds", "200")
     assert list(report) == OF_ONE
-    for name in ("agreement", "human_agreement"):
-        assert list(report[name]) == ["with_ties", "without_ties"]
-        for rate in report[name].values():
-            assert list(rate) == ["rate", "lower", "upper", "n"]
-            assert 0 <= rate["lower"] <= rate["rate"] <= rate["upper"] <= 1
+    for rate in (*report["agreement"].values(), *report["human_agreement"].values()):
+        assert 0 <= rate["lower"] <= rate["rate"] <= rate["upper"] <= 1
     for name in ("ceiling", "kappa", "human_kappa", "alpha", "ac1"):
-        assert list(report[name]) == [*ENDS, "n"]
         assert report[name]["lower"] <= report[name]["value"] <= report[name]["upper"]
-    kinds = ["spearman", "kendall", "pearson"]
-    freed = [f"{kind}_noise_freed" for kind in kinds]
-    assert list(report["rank_correlation"]) == [*kinds, *freed]
-    assert all(list(one) == ENDS for one in report["rank_correlation"].values())
-    pairs = report["separability"]
-    assert list(pairs) == ["n", "overlap", "pairwise", "order_brier"]
-    for one in (pairs["overlap"], pairs["pairwise"]):
-        counted = one["agreement"] * one["separated_by_reference"]
-        assert one["agreement_over_all"] == pytest.approx(counted)
-    for share in ("separated", "separated_by_reference"):
-        assert pairs["overlap"][share] <= pairs["pairwise"][share]
     tested = ["winning_rate", "advantage", "margin", "people_tested", "coin", "longest"]
     tested += ["items_per_person", "person", "person_passed", "majority", "decides_at"]
     assert list(report["alternative"]) == tested
@@ -198,26 +159,12 @@ def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena)
             "winning_rate": report["alternative"][rate],
             "passed": report["alternative"][passed],
         }
-    assert [list(one) for one in report["favouritism"]["models"]] == 5 * [
-        ["model", "value", *ENDS[1:], "n"]
-    ]
     assert report["verdict"] in ("yes", "no", "inconclusive")
     assert report["reasons"] == report["first_answer"]["reasons"]
     assert (report["alternative"]["margin"], report["alternative"]["people_tested"]) == (0.1, 3)
-    assert list(report["first_answer"]) == ["verdict", "reasons"]
-    assert all(isinstance(text, str) for text in report["first_answer"]["reasons"])
-    assert list(report["bias"]) == ["position", "length", "format", "refusal", "self"]
-    for name in ("position", "length"):
-        assert list(report["bias"][name]) == ["people", "judge", "difference"]
-        assert all(list(one) == [*ENDS, "n"] for one in report["bias"][name].values())
-    assert list(report["ppi"]) == ["ratings", *GAIN]
-    assert [list(row) for row in report["ppi"]["ratings"]] == 5 * [
-        ["model", "rating", "lower", "upper", "df"]
-    ]
     # All items have votes: the judge adds nothing, and its gain is 1 without an interval.
     assert [report["ppi"][name] for name in GAIN] == [1, None, None]
     assert (report["groups"], report["n_unread"]) == ({}, 0)
-    assert all(isinstance(text, str) for text in report["warnings"])
 
 
 def test_ratings_with_the_judges_help_say_what_their_intervals_rest_on(
@@ -286,15 +233,6 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
         assert f"Not estimated: {figure}" in message
     for part in ("Boards:", "Prediction-powered ratings:", "1 of 2 verdicts"):
         assert part in message
-
-
-def test_several_judges_stand_under_their_names(command: Command, arena: Arena) -> None:
-    arena.verdicts(owl="good", crow="coin")
-    report = study(command, "--rounds", "100")
-    assert list(report) == ["judges", "leaderboard", "against_each_other"]
-    assert list(report["against_each_other"]) == ["pairs", "costs", "parts", "sentences"]
-    assert list(report["judges"]) == ["crow", "owl"]
-    assert all(list(one) == KEYS for one in report["judges"].values())
 
 
 def test_groups_have_the_same_figures_apart(command: Command, arena: Arena) -> None:
@@ -380,9 +318,7 @@ def test_a_file_that_is_not_there_is_told_in_a_line(command: Command, arena: Are
     refused(command("study", "judge", "sqlite:///none.db", "verdicts.csv"), "No database")
 
 
-def test_every_option_and_key_is_explained(command: Command) -> None:
-    document = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text("utf-8")
-    assert [option for option in options_of("study judge") if f"`{option}" not in document] == []
+def test_every_key_is_explained() -> None:
     assert unexplained("Studies of judges", OF_ONE) == []
 
 

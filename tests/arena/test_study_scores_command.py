@@ -59,10 +59,8 @@ def test_every_column_is_correlated_with_the_ratings_of_the_votes(
     command: Command, tmp_path: Path
 ) -> None:
     report = message(command, good(tmp_path), votes(tmp_path))
-    assert list(report) == ["columns", "top", "mean_win_rate", "unmatched", "warnings"]
     rates = report["mean_win_rate"]
     assert "adding a copy of one" in rates["warning"]
-    assert {"model", "value", "n"} == set(rates["models"][0])
     assert len(rates["models"]) == N
     assert list(report["columns"]) == ["MMLU", "GPQA", "Empty"]
     assert [one["n"] for one in report["columns"].values()] == [11, 6, 0]
@@ -182,9 +180,7 @@ def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path)
     votes(tmp_path)
     rows = [f"{name},{1000 + i},{i}" for i, name in enumerate(NAMES)]
     table(tmp_path, "\n".join(["model,elo,other", *rows]) + "\n", "published.csv")
-    typed = examples("study scores")
-    assert len(typed) == 2
-    for words in typed:
+    for words in examples("study scores"):
         assert command(*words).returncode == 0, words
 
 
@@ -224,13 +220,6 @@ def test_opposite_orders_of_which_both_are_sure_are_named(
     shown = command("study", "scores", *words).stdout
     assert ("order 1 pair in significantly opposite ways, the first being") in shown
     assert "ahead by the ratings: z and y" in shown
-
-
-def test_against_votes_the_pairs_are_those_of_the_board(command: Command, tmp_path: Path) -> None:
-    pairs = message(command, good(tmp_path), votes(tmp_path))["columns"]["MMLU"]["separability"]
-    assert pairs["overlap"]["separated"] is None
-    of_board = pairs["overlap"]["separated_by_reference"]
-    assert 0 < of_board < pairs["pairwise"]["separated_by_reference"] < 1
 
 
 @pytest.mark.parametrize("words", [(), ("votes.csv", "--with", "scores.csv")])

@@ -1,17 +1,10 @@
-"""`arena study truth`, as it is typed: the keys of its JSON are a promise."""
+"""`arena study truth`, as it is typed: the keys of its JSON are explained."""
 
 import json
 
 import pytest
 
 from tests.command import Command, examples, refused, unexplained
-
-KEYS = ["judges", "by", "parts", "pairs", "comparisons", "cases", "warnings"]
-OF_JUDGE = [
-    *("judge", "part", "right", "right_in_both", "right_as_is", "right_swapped"),
-    *("wrong_in_both", "n", "n_unread", "n_tied", "n_first", "n_second", "n_single"),
-    *("n_prompts", "sentences"),
-]
 
 
 @pytest.fixture
@@ -47,9 +40,8 @@ def test_the_examples_say_how_often_a_judge_is_right(files: Command) -> None:
     assert "crow minus owl" in text
     assert "nothing here describes people" in text
     report = json.loads(in_json.stdout)
-    assert list(report) == KEYS
-    assert [list(one) for one in report["judges"]] == [OF_JUDGE] * 2
-    assert unexplained("Accuracy against labels", KEYS, OF_JUDGE[2:], report["pairs"][0]) == []
+    keys = [key for key in report["judges"][0] if key not in ("judge", "part")]
+    assert unexplained("Accuracy against labels", report, keys, report["pairs"][0]) == []
 
 
 def test_the_report_leads_to_its_command(files: Command) -> None:

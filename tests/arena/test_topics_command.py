@@ -29,17 +29,6 @@ def prompts(tmp_path: Path) -> Path:
     return file
 
 
-def test_topics_of_a_file_are_counted_as_they_are(command: Command, prompts: Path) -> None:
-    shown = command("topics", str(prompts))
-    assert shown.returncode == 0, shown.stderr
-    assert "600 prompts. Topics from other random starts agree with" in shown.stdout
-    assert "Stability" in shown.stdout
-    body = json.loads(command("topics", str(prompts), "--format", "json").stdout)
-    assert body.keys() == {"private", "prompts", "agreement", "topics"}
-    assert body["agreement"].keys() == {"mean", "lowest", "highest"}
-    assert (body["private"], body["prompts"]) == (False, 600)
-
-
 def test_private_topics_of_a_file_need_its_voters(command: Command, prompts: Path) -> None:
     words = ("topics", str(prompts), "--private")
     refused(command(*words), "no column of voters")

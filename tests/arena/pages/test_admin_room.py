@@ -324,11 +324,6 @@ def test_the_address_of_a_form_leads_to_its_panel(quiet: Served, path: str, pane
     assert (answer.status_code, answer.headers["location"]) == (303, f"/admin/{panel}")
 
 
-def test_a_weight_that_is_no_number_is_quoted(quiet: Served) -> None:
-    form = {"model": "x", "weight": "abc"}
-    refused(quiet, "/admin/models/weigh", form, "from 0 to 1,000,000, not 'abc'.")
-
-
 def test_an_invitation_that_is_revoked_lets_nobody_in(served: Served, command: Command) -> None:
     link = invited(served, Role.ADMIN)
     at = ("--database", served.database)
@@ -505,6 +500,7 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
             )
             for weight in ("much", "inf", "nan", "-1", "1e7", "1e999", "9" * 400)
         ),
+        ("weigh", {"model": "x", "weight": "abc"}, "from 0 to 1,000,000, not 'abc'."),
         ("release", {"model": "id-x", "release": "soon"}, "Choose what is to become"),
         ("release", {"model": "id-x", "release": "released"}, "'id-x' is released already"),
         ("add", {"roster": "models = 1"}, " must be [[models]] tables, got 1"),

@@ -63,10 +63,6 @@ def test_the_form_s_answer_is_the_board_on_that_mix(ada: Visitor) -> None:
 def test_the_json_is_that_of_the_command(ada: Visitor) -> None:
     body = ada.get("/mix.json?code=3&creative=1").json()
     assert body["mix"] == pytest.approx({"code": 0.75, "creative": 0.25})
-    assert {"mix", "n_effective", "ratings", "pairs", "envelope", "pooling"} <= body.keys()
-    assert list(body["pairs"][0]) == ["a", "b", "preferred", "lower", "upper"]
-    assert list(body["envelope"][0]) == ["model", "best", "worst", "kappa"]
-    assert {row["kappa"] for row in body["envelope"]} == {1.5, 2.0, 8.0}
     assert len(body["pairs"]) == len(MODELS) * (len(MODELS) - 1) / 2
     assert (body["policy"], body["n_prompts"], body["left_out"]) == ("default-v3", None, {})
 

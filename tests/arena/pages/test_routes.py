@@ -34,16 +34,14 @@ def client(make_board: MakeBoard, clock: list[timedelta]) -> Iterator[httpx2.Cli
 
 
 @pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
-def test_each_page_is_served_as_html(client: httpx2.Client, path: str) -> None:
+def test_each_page_is_served_as_html_and_a_trailing_slash_leads_to_it(
+    client: httpx2.Client, path: str
+) -> None:
     answer = client.get(path)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert "· Arena</title>" in answer.text
     assert client.head(path).status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
-def test_a_trailing_slash_leads_to_the_page(client: httpx2.Client, path: str) -> None:
     answer = client.get(path + "/")
     assert (answer.status_code, answer.headers["Location"]) == (308, path)
 

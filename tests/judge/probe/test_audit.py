@@ -24,16 +24,13 @@ from judge.probe.people import (
 from judge.probe.ranking import NAMES
 from rating.errors import DataError, NotIdentifiedError
 from rating.rows import VoteRows
+from tests.judge.probe.texts import rng
 from tests.judge.probe.texts import world as made_up
 
 FEW = 30
 
 Floats = NDArray[np.float64]
 Followed = tuple[dict[str, Any], list[tuple[int, int]]]
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def audited(measure: WorldMeasure, taste: float, *, arenas: int = FEW, seed: int = 5) -> Audit:

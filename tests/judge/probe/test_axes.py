@@ -22,12 +22,9 @@ from judge.probe.similarity import (
 )
 from judge.studies.estimates import Draws, Estimate, clustered
 from rating.errors import DataError
+from tests.judge.probe.texts import fixed_rng as rng
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 1))
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(1)
 
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=1))

@@ -7,11 +7,8 @@ from scipy.stats import norm
 from judge.probe.prompts import Clustering
 from judge.probe.similarity import BM25, JACCARD, LENGTH_COUNTER, Measure, random_measure
 from rating.errors import DataError
+from tests.judge.probe.texts import fixed_rng as rng
 from tests.judge.probe.texts import topics
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(1)
 
 
 def small(n: int = 60) -> Clustering:

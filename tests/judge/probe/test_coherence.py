@@ -19,14 +19,11 @@ from judge.probe.verdicts import (
     p_value,
 )
 from rating.errors import DataError
+from tests.judge.probe.texts import rng
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 TOPICS = 4
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def probabilities(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from judge.probe.ranking import _null_entrant_shares, detrended, signal_to_noise, variance_shares
 from rating.errors import DataError
+from tests.judge.probe.texts import rng
 
 
 @given(st.integers(0, 2**32), st.integers(4, 12))
@@ -90,10 +91,6 @@ def test_too_little_to_compare_is_refused(shape: tuple[int, int]) -> None:
 DESIGN = (4, 3, 9)
 PUBLISHED_DRAWS = 10_000
 """Draws that the published chances could be of, at the least."""
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 @pytest.mark.parametrize(("share", "known"), [(0.2, 0.0002), (0.1, 0.024), (0.05, 0.200)])

@@ -6,12 +6,9 @@ from numpy.typing import NDArray
 
 from judge.probe.findings import explain, terms_of
 from rating.errors import DataError
+from tests.judge.probe.texts import rng
 
 Floats = NDArray[np.float64]
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def symmetric(draw: np.random.Generator, n: int) -> Floats:

@@ -19,6 +19,7 @@ from judge.probe.people import (
 )
 from judge.probe.similarity import JACCARD, LENGTH_COUNTER, NO_VALUE, random_measure
 from rating.errors import DataError
+from tests.judge.probe.texts import fixed_rng as rng
 from tests.judge.probe.texts import rated, rounds_at_nothing
 
 rows = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30)
@@ -75,10 +76,6 @@ def test_rows_that_do_not_fit_are_refused() -> None:
         RatedTexts("x", ("a",), ("b", "c"), np.arange(2), ("d",), np.zeros((2, 1)))
     with pytest.raises(DataError, match="no number"):
         RatedTexts("x", ("a",), ("b",), np.arange(1), ("d",), np.array([[np.nan]]))
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(1)
 
 
 def summaries() -> Alignment:

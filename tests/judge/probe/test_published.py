@@ -24,6 +24,7 @@ from judge.probe.similarity import (
     card_of,
     oracle_card,
 )
+from tests.judge.probe.texts import fixed_rng as rng
 
 pytestmark = [pytest.mark.published, pytest.mark.timeout(300)]
 
@@ -36,10 +37,6 @@ FILES = (
     "cran.qry.xml",
     "cranqrel.trec.txt",
 )
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(1)
 
 
 @pytest.fixture(scope="module")

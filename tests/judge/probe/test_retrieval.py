@@ -7,11 +7,8 @@ from sklearn.metrics import ndcg_score
 from judge.probe.prompts import DEPTH, Retrieval
 from judge.probe.similarity import BM25, LENGTH_COUNTER, LEVENSHTEIN, Measure
 from rating.errors import DataError
+from tests.judge.probe.texts import fixed_rng as rng
 from tests.judge.probe.texts import rounds_at_nothing, texts
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(1)
 
 
 def small() -> Retrieval:

@@ -18,11 +18,8 @@ from judge.probe.similarity import (
     Measure,
 )
 from rating.errors import DataError
+from tests.judge.probe.texts import fixed_rng as rng
 from tests.judge.probe.texts import rounds_at_nothing, texts
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(1)
 
 
 def small(n: int = 40) -> Robustness:

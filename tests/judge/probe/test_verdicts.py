@@ -11,12 +11,9 @@ from scipy.stats import t
 from judge.probe.verdicts import Verdicts, _board, _reach, audit_verdicts, verdicts_changed
 from judge.studies.rows import Items
 from rating.errors import DataError
+from tests.judge.probe.texts import rng
 
 Floats = NDArray[np.float64]
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def judged(

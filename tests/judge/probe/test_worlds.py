@@ -18,12 +18,9 @@ from rating import Comparisons, fit_bradley_terry, rate, to_nats
 from rating.errors import NotIdentifiedError
 from rating.rows import VoteRows
 from rating.variants import online_elo
+from tests.judge.probe.texts import rng
 from tests.judge.probe.texts import world as made_up
 from tests.simulation import D1
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def counted(votes: VoteRows) -> Comparisons:

@@ -13,6 +13,14 @@ SYLLABLES = ["ka", "lo", "mi", "ta", "ren", "dos", "vel", "bri", "nas", "tor", "
 LEXICON = [f"{a}{b}" for a in SYLLABLES for b in SYLLABLES]
 
 
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def fixed_rng() -> np.random.Generator:
+    return rng(1)
+
+
 def sentence(rng: np.random.Generator, words: list[str], n: int = 9) -> str:
     """Words with a verb among them and a number, ending with a full stop."""
     drawn = [str(word) for word in rng.choice(words, size=n)]

@@ -199,7 +199,7 @@ def test_the_verdict_and_four_parts_are_open_and_the_rest_folded(tmp_path: Path)
     text = " ".join(OpenWords(as_html(page)).words)
     assert page.answers[0].headline in text
     assert "Rules of the comparison" in text, "headings of folded parts are in sight"
-    assert "Prompts are resampled with replacement" not in text
+    assert "prompts are resampled with replacement" not in text
 
 
 @pytest.mark.published

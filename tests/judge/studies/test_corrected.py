@@ -27,7 +27,7 @@ def test_the_published_example() -> None:
     ours = [rate.value, rate.lower, rate.upper]
     assert ours == pytest.approx([0.16667, 0.05635, 0.26273], abs=5e-6)
     assert rate.n == 1000
-    assert "errs equally often" in ASSUMPTION
+    assert "estimated where people preferred a side" in ASSUMPTION
 
 
 def test_a_judge_that_never_errs_is_left_as_it_is() -> None:

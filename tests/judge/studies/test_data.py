@@ -217,7 +217,7 @@ def test_a_judge_s_run_in_place_of_votes_is_one_vote_a_case(study: Files) -> Non
 def test_sides_that_never_vary_say_nothing_of_the_order(study: Files) -> None:
     data = study(verdicts="prompt_id,model_a,model_b,winner\np1,basalt,flint,model_a\n")
     assert data.judges[0].in_orders.first.tolist() == [0]
-    assert any("the effect of the order of answers is unknown" in w for w in data.warnings)
+    assert any("order of answers on the judge is unknown" in w for w in data.warnings)
 
 
 def test_each_judge_has_its_own_verdicts(study: Files) -> None:

@@ -78,11 +78,11 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     assert verdict.verdict == "yes"
     assert verdict.headline.startswith("Yes. The judge agrees with a person at most 5")
     for part in (
-        "the majority of the other people, the upper limit, is 100%",
+        "upper limit, the winning rate of the majority of the others, is 100%",
         "another person, drawn per item, is 90%",
         "2 of 2 models; no favouritism is significantly above",
         "can miss a judge that favours the best",
-        *("80% (78–82)", "88% (86–90)", "100% of 5 people", "margin is 10% of a person's items"),
+        *("80% (78–82)", "88% (86–90)", "100% of 5 people", "The margin, 10% of a person's items"),
         *("random choice is 20%, and of the longer answer 40%", "On 86% of a person's items"),
         *("12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90"),
     ):
@@ -109,7 +109,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "with 422 each, another person would pass with 90% probability.",
+            "with 422 each, a person as judge would pass with 90% probability.",
         ),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (

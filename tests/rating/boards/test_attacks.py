@@ -1,7 +1,6 @@
-"""Attacks on votes that were cast, by the command too: what they move with defences on and off."""
+"""Attacks on votes that were cast: what they move with defences on and off."""
 
 import csv
-import json
 from pathlib import Path
 from typing import get_args
 
@@ -148,13 +147,5 @@ def test_level_ranks_hold_against_no_vote() -> None:
     assert {held.votes for held in certify(level, 10)} == {0}
 
 
-def test_the_command_says_what_moved_and_what_holds(source: Path) -> None:
-    words = ["attack", str(source), "--accounts", "10", "--votes", "100", "--runs", "1"]
-    result = json.loads(invoke([*words, "--format", "json"]).stdout)
-    assert {*result["moved"]} == {"off", "on"}
-    assert {"points", "ranks"} <= {*result["moved"]["on"]}
-    assert abs(result["moved"]["on"]["points"]) < result["moved"]["off"]["points"] / 2
-    table = invoke(words, columns=120).stdout
-    assert "by 10 accounts with 100 votes each (fan), averaged over 1 run:" in table
-    assert "One new account may change rank 1: " in table
+def test_a_strategy_that_is_none_is_refused(source: Path) -> None:
     refused(invoke(["attack", str(source), "--strategy", "flood"]), "flood")

@@ -18,10 +18,19 @@ import pytest
 from rating.comparisons import Votes
 from rating.outcome import OUTCOMES
 from rating.tables.columns import Reading
+from rating.tables.counts import read_votes
+from rating.tables.peers import noticing
 
 Row = Mapping[str, Any]
 Source = Callable[[Sequence[Row], Path], Any]
 PLAIN = Reading(voters=False)
+
+
+def noticed(source: object, reading: Reading = PLAIN) -> tuple[Votes, list[str]]:
+    words: list[str] = []
+    with noticing(words.append):
+        return read_votes(source, reading), words
+
 
 ROWS: list[Row] = [
     {

@@ -9,23 +9,15 @@ from typing import Any
 
 import pytest
 
-from rating.comparisons import Votes
 from rating.tables.columns import Columns, Reading
-from rating.tables.counts import read_groups, read_votes
+from rating.tables.counts import read_groups
 from rating.tables.files import Files
-from rating.tables.peers import noticing
 from rating.tables.sources import opened
 from tests.rating.tables.peer_rows import of_arena, of_lmarena, written
-from tests.rating.tables.sources import PLAIN, cells
+from tests.rating.tables.sources import PLAIN, cells, noticed
 
 ENDINGS = ("json", "jsonl", "csv", "parquet")
 DEDUP = "duplicate prompts (dedup_tag)"
-
-
-def noticed(source: object, reading: Reading = PLAIN) -> tuple[Votes, list[str]]:
-    words: list[str] = []
-    with noticing(words.append):
-        return read_votes(source, reading), words
 
 
 def tagged(winner: str, tag: Mapping[str, bool] | None, *, anony: bool = True) -> dict[str, Any]:

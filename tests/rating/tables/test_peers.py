@@ -8,11 +8,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from rating.comparisons import Votes
 from rating.errors import DataError
 from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_votes
-from rating.tables.peers import FORMATS, noticing, recognised
+from rating.tables.peers import FORMATS, recognised
 from rating.tables.sources import opened
 from tests.rating.tables.peer_rows import (
     ARENA,
@@ -24,15 +23,9 @@ from tests.rating.tables.peer_rows import (
     of_open_webui,
     written,
 )
-from tests.rating.tables.sources import PLAIN, cells
+from tests.rating.tables.sources import cells, noticed
 
 ENDINGS = ("json", "jsonl", "csv", "parquet")
-
-
-def noticed(path: Path, reading: Reading = PLAIN) -> tuple[Votes, list[str]]:
-    words: list[str] = []
-    with noticing(words.append):
-        return read_votes(path, reading), words
 
 
 def columns_of(path: Path, *names: str) -> list[tuple[object, ...]]:

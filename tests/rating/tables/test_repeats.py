@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rating.comparisons import Votes
 from rating.options import RateOptions
 from rating.report import Report
 from rating.tables import by_voter
 from rating.tables.columns import Reading
-from rating.tables.counts import rate_source, read_rows, read_votes
+from rating.tables.counts import rate_source, read_rows
 from rating.tables.files import Files
-from rating.tables.peers import noticing
 from tests.rating.tables.peer_rows import (
     Row,
     of_alpaca,
@@ -28,15 +26,9 @@ from tests.rating.tables.peer_rows import (
     of_lmarena,
     written,
 )
-from tests.rating.tables.sources import PLAIN, cells
+from tests.rating.tables.sources import cells, noticed
 
 ENDINGS = ("json", "jsonl", "csv", "parquet")
-
-
-def noticed(source: object, reading: Reading = PLAIN) -> tuple[Votes, list[str]]:
-    words: list[str] = []
-    with noticing(words.append):
-        return read_votes(source, reading), words
 
 
 def of_battle(number: int, winner: str = "model_a", **more: Any) -> dict[str, Any]:

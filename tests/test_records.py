@@ -1,0 +1,298 @@
+"""What commands and pages show of the same votes is on record: no figure changes unless meant to.
+
+The records hold what was shown, not what is right: other tests hold that, on votes with known
+figures. After a change that was meant, `RECORD=1 pytest tests/test_records.py` writes them anew.
+"""
+
+import csv
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from arena.domain.battle import BattleState, Reason, Remarks
+from arena.domain.model import Model
+from arena.domain.people import Role
+from arena.domain.vote import DEFAULT, Choice, Voter
+from arena.play.upkeep import label_votes
+from arena.store.store import Store
+from rating import __version__
+from tests.arena.store.battles import A1, B1, ballot, complete, exclude, new_battle
+from tests.command import endpoint_roster, invoke
+from tests.process import until
+from tests.serving import invited, serve
+from tests.sqlite import new_sqlite
+
+RECORDS = Path(__file__).parent / "golden" / "records"
+MODELS = ("umber", "basalt", "flint", "mica", "slate", "chalk")
+WORDS = ("sea", "harbour", "code", "loop", "law", "court", "river", "stone")
+CHOICES = {"tie": Choice.TIE, "model_a": Choice.A, "model_b": Choice.B}
+FIGURE = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
+PASSING = re.compile(
+    r"http://127[\d.:]+|(?<![\w.-])[0-9a-f]{8}[0-9a-f-]*\b|/look/\w+/|nonce=\S+|just now|"
+    r"\d+ \w+ ago|gerade eben|vor \d+ \w+|(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{22,}|"
+    r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+)?(?:Z|\+00:00)?|\b\d\d:\d\d\b|\d\d?\.? "
+    r"(?:Jan|Feb|M[aä]r|Apr|Ma[iy]|Ju[nl]|Aug|Sep|O[ck]t|Nov|De[cz])[a-z]*(?: 20\d\d)?|"
+    + re.escape(__version__)
+)
+"""Addresses, hashes, tokens, times and the version, which differ each time."""
+COMMANDS = (
+    "rate votes.csv",
+    "rate votes.csv --interval bootstrap --rounds 100 --scale 200",
+    "rate votes.csv --ties davidson --order-effect --claims these-voters",
+    "rate votes.csv --style length --both-bad outcome",
+    "rate votes.csv --by category --pool",
+    "rate votes.csv --weights weight --anchor umber=1200 --level 0.9",
+    "rate votes.csv --half-life 10 --compare older.json",
+    "plan votes.csv",
+    "voters votes.csv --least 5",
+    "mix prompts.csv votes.csv",
+    "mix votes.csv --mix code=0.7,law=0.3 --weights mix",
+    "value votes.csv",
+    "factors votes.csv --by model,scaffold",
+    "race votes.csv --between umber,basalt",
+    "rank rankings.csv",
+    "attack votes.csv",
+    "reasons votes.csv",
+    "compare new.csv old.csv other.csv",
+    "gate --candidate umber --incumbent basalt --margin 20 votes.csv",
+    "gate --candidate umber --incumbent basalt --margin 20 --looks 3 --planned 900 votes.csv",
+    "gate --candidate umber --incumbent basalt --margin 20 votes.csv owl.csv",
+    "study judge votes.csv owl.csv --by category",
+    "study judge votes.csv owl.csv --outputs outputs.csv --format md",
+    "study judges votes.csv verdicts.csv",
+    "study panel verdicts.csv --votes votes.csv",
+    "study scores benchmarks.csv votes.csv",
+    "cold-start --votes others.csv --verdicts owl.csv --model umber",
+    "judge score owl.csv",
+    "label prompts.csv",
+    "topics prompts.csv",
+    "overlap prompts.csv votes.csv",
+    "overlap prompts.csv truth.csv",
+    "probe board votes.csv --arenas 12",
+    "probe duplicates votes.csv",
+    "probe judge monday.csv tuesday.csv",
+    "probe prompts votes.csv --by category",
+    "probe similarity classes.csv --sample 40",
+)
+OF_ARENA = (
+    *("status", "verify sqlite:///arena.db", "rate sqlite:///arena.db"),
+    *("reasons sqlite:///arena.db", "voters sqlite:///arena.db --least 5"),
+)
+PAGES = (
+    *("leaderboard", "leaderboard?view=head-to-head", "leaderboard?view=data"),
+    *("leaderboard?view=adjusted", "leaderboard?category=code"),
+    *("leaderboard.csv", "api/v1/leaderboard", "api/v1/evaluation"),
+    *("evaluation", "models", "mix", "mix.json", "value", "votes", "method", "battles"),
+    *("admin", "admin/models", "admin/people", "admin/voters", "admin/policies", "admin/log"),
+    *("admin/battles", "admin/exports", "battles/m3"),
+)
+
+
+def write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    rows = list(rows)
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        table = csv.DictWriter(lines, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+
+
+def winner(dice: Random, lead: float, ties: float) -> str:
+    if dice.random() < ties:
+        return "tie"
+    return "model_a" if dice.random() < 1 / (1 + 2.718281828**-lead) else "model_b"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make up votes of 30 people on six models, verdicts, and files beside them."""
+    to, dice = tmp_path_factory.mktemp("records"), Random(5)
+    pairs, votes = list(combinations(MODELS, 2)), []
+    items: dict[str, dict[str, Any]] = {}
+    for i in range(1200):
+        a, b = pairs[int(dice.random() * 15)][:: 1 if i % 2 else -1]
+        prompt, gap = int(dice.random() * 24), MODELS.index(b) - MODELS.index(a)
+        said = winner(dice, 0.3 * gap, 0.15)
+        row: dict[str, Any] = {
+            "battle_id": f"b{i}",
+            "item_id": "-".join(sorted((a, b, str(prompt)))),
+            "prompt_id": f"p{prompt}",
+            "prompt": " ".join(f"{WORDS[(prompt * k) % 8]} {prompt + k}" for k in range(9)),
+            "category": ("code", "law", "sea")[prompt % 3],
+            "model_a": a,
+            "model_b": b,
+            "winner": "both_bad" if said == "tie" and i % 3 == 0 else said,
+            "voter": f"v{int(30 * dice.random())}",
+            "tstamp": f"2026-10-{1 + i // 40:02d}T{i % 24:02d}:00:00Z",
+            "weight": 1 + i % 3,
+        }
+        for side, model in (("a", a), ("b", b)):
+            k = MODELS.index(model)
+            row |= {
+                f"cost_{side}": 0.001 * (1 + k) * (1 + i % 5),
+                f"seconds_{side}": 1.5 + 0.5 * k + i % 4,
+                f"length_{side}": 200 + 40 * k + i % 90,
+                f"scaffold_{side}": ("plain", "tools")[(i + k) % 2],
+                f"reasons_{side}": ("useful", "incorrect", "")[(i + k) % 3],
+                f"response_{side}": f"{model} says {WORDS[(i + k) % 8]} and {WORDS[k]}",
+            }
+        votes.append(row)
+        items.setdefault(row["item_id"], row | {"gap": gap, "battle_id": row["item_id"]})
+    write(to / "votes.csv", votes)
+    write(to / "others.csv", (v for v in votes if "umber" not in (v["model_a"], v["model_b"])))
+    judges = {"owl": 0.45, "hawk": 0.25, "kite": 0.1}
+    columns = ("battle_id", "item_id", "prompt_id", "prompt", "category", "model_a", "model_b")
+    verdicts = [
+        {key: item[key] for key in columns}
+        | {"winner": winner(dice, slope * item["gap"], 0.1), "judge": judge, "order": "both"}
+        for judge, slope in judges.items()
+        for item in items.values()
+    ]
+    write(to / "verdicts.csv", verdicts)
+    write(to / "owl.csv", (v for v in verdicts if v["judge"] == "owl"))
+    for day in ("monday", "tuesday"):
+        again = (v | {"winner": "tie"} if dice.random() < 0.1 else v for v in verdicts[:200])
+        write(to / f"{day}.csv", again)
+    truth = [
+        {key: item[key] for key in (*columns, "response_a", "response_b")}
+        | {"label": "A>B" if item["gap"] > 0 else "B>A"}
+        for item in items.values()
+    ]
+    write(to / "truth.csv", truth)
+    answers = {
+        (i["prompt_id"], i[f"model_{s}"]): i[f"response_{s}"] for i in items.values() for s in "ab"
+    }
+    write(
+        to / "outputs.csv",
+        ({"prompt_id": p, "model": m, "response": text} for (p, m), text in answers.items()),
+    )
+    texts = [" ".join(f"{WORDS[(i * k) % 8]} {i + k}" for k in range(9)) for i in range(12, 72)]
+    orders = [
+        sorted(MODELS[:4], key=lambda m: MODELS.index(m) + 4 * dice.random()) for _ in range(150)
+    ]
+    lines = {
+        "prompts": ["prompt,category", *(f"{t},{('code', 'law')[len(t) % 2]}" for t in texts)],
+        "classes": [
+            "text,label",
+            *(f"a sentence on {t} or {i},{i % 3}" for i, t in enumerate(texts)),
+        ],
+        "benchmarks": [
+            "model,mmlu,maths",
+            *(f"{m},{70 - len(m)},{60 - i}" for i, m in enumerate(MODELS)),
+        ],
+        "rankings": [
+            "ranking,voter,prompt_id",
+            *(f"{' > '.join(order)},v{i % 20},p{i % 30}" for i, order in enumerate(orders)),
+        ],
+    }
+    for name, share in (("new", 0.7), ("old", 0.55), ("other", 0.5)):
+        marks = (f"q{i},{int(dice.random() < share)}" for i in range(150))
+        lines[name] = ["item,score", *marks]
+    for name, rows in lines.items():
+        (to / f"{name}.csv").write_text("\n".join(rows), encoding="utf-8")
+    assert printed("rate others.csv --out older.json", to).startswith("0")
+    return to
+
+
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Let 16 people vote on 200 battles of four models, and read what is said of them."""
+    folder, dice = tmp_path_factory.mktemp("arena"), Random(2)
+    began = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(
+        days=3
+    )
+    endpoint_roster(folder, "http://127.0.0.1:9/v1", *MODELS[:4])
+    store = Store(new_sqlite(folder))
+    models = [Model(id=m, name=m.title(), endpoint="pocket://x", model=m) for m in MODELS[:4]]
+    store.register(models, began)
+    for i in range(200):
+        a, b = list(combinations(models, 2))[i % 6][:: 1 if i % 4 < 2 else -1]
+        voter, now = Voter(f"w{i % 16}" * 4), began + timedelta(minutes=10 * i)
+        gap = MODELS.index(b.id) - MODELS.index(a.id)
+        kind = ("Write Python code for", "Translate into French:", "Solve x + 2 =")[i % 3]
+        prompt = f"{kind} {WORDS[i % 8]} {i % 40}"
+        battle = new_battle(f"m{i}", voter)
+        store.open_battle(
+            replace(battle, a=a, b=b, prompt=prompt, prompt_id=f"q{i % 40}", created=now)
+        )
+        ends = {
+            A1: complete(f"**{a.name}** says {i}."),
+            B1: complete("- short\n- list\n" * (i % 3)),
+        }
+        store.close_answers(f"m{i}", BattleState.READY, ends, message=None, now=now)
+        said = CHOICES[winner(dice, 0.5 * gap, 0.15)]
+        store.cast(
+            replace(ballot(f"m{i}", said, voter=voter.id), cast=now + timedelta(seconds=20))
+        )
+        if i % 5 == 0:
+            why = Remarks(reasons_a=(Reason.USEFUL,), reasons_b=(Reason.INCORRECT,), confidence=2)
+            store.remark(f"m{i}", voter.id, why, now, asked=True)
+    exclude(store, "m2", DEFAULT, "a known bot")
+    label_votes(store, lambda: began + timedelta(days=2))
+    store.close()
+    return folder
+
+
+def shown(text: str) -> str:
+    """Leave out what differs each time, and keep six digits of each figure."""
+    text = FIGURE.sub(lambda found: f"{float(found[0]):#.6g}", text)
+    return PASSING.sub("…", text)
+
+
+def on_record(name: str, now: str) -> None:
+    record = RECORDS / (re.sub(r"[^a-z0-9]+", "-", name) + ".txt")
+    if os.environ.get("RECORD"):
+        record.write_text(now, encoding="utf-8")
+    then = record.read_text(encoding="utf-8")
+    assert FIGURE.sub("#", now) == FIGURE.sub("#", then)
+    for new, old in zip(FIGURE.findall(now), FIGURE.findall(then), strict=True):
+        assert float(new) == pytest.approx(
+            float(old), rel=2e-5, abs=10.0 ** -len(old.split(".")[1])
+        )
+
+
+def printed(line: str, folder: Path, *more: str) -> str:
+    """Give what a command prints as a table and as JSON."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        ran = invoke([*line.split(), *more], 100)
+    return f"{ran.returncode}\n{ran.stdout}{ran.stderr}"
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_what_a_command_prints_is_on_record(line: str, folder: Path) -> None:
+    data = "" if "--format" in line else printed(line, folder, "--format", "json")
+    on_record(line, printed(line, folder) + shown(data))
+
+
+@pytest.mark.parametrize("line", OF_ARENA)
+def test_what_a_command_prints_of_an_arena_is_on_record(line: str, arena: Path) -> None:
+    on_record(line, shown(printed(line, arena)))
+
+
+@pytest.mark.parametrize("kind", ["votes", "battles", "answers", "models", "ratings"])
+def test_what_is_exported_of_an_arena_is_on_record(kind: str, arena: Path) -> None:
+    ran = printed(f"export {kind} --to {kind}.csv", arena)
+    on_record(f"export {kind}", shown(ran + (arena / f"{kind}.csv").read_text("utf-8")))
+
+
+def test_what_the_pages_of_an_arena_show_is_on_record(arena: Path) -> None:
+    url, key = f"sqlite:///{arena / 'arena.db'}", "k" * 32
+    with (
+        serve(database=url, roster=arena / "roster.toml", page=True, secret_key=key) as served,
+        served.visitor() as admin,
+    ):
+        assert admin.post(invited(served, Role.ADMIN)).status_code == 303
+        until(lambda: 'class="chips"' in admin.get("/leaderboard").text)
+        for path in PAGES:
+            for language in ("en", "de")[: 1 if re.search("[?.]|api|admin/", path) else 2]:
+                answer = admin.get(f"/{path}", headers={"accept-language": language})
+                now = shown(f"{answer.status_code}\n{answer.text}")
+                on_record(f"page {path} {language}", now)
