@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from tests.command import Command, refused
+from tests.file_bombs import Make, raw
 
 HEAD = "model_a,model_b,winner,voter,prompt_id,prompt,response_a,response_b,judge,order"
 ROWS = (
@@ -21,18 +22,9 @@ GOOD = "\n".join((HEAD, *ROWS)) + "\n"
 NAMES = HEAD.split(",")
 RECORDS: list[dict[str, object]] = [dict(zip(NAMES, row.split(","), strict=True)) for row in ROWS]
 
-Make = Callable[[Path], None]
-
 
 def csv_with(*rows: str, head: str = HEAD) -> Make:
     return raw(("\n".join((head, *rows)) + "\n").encode())
-
-
-def raw(content: bytes) -> Make:
-    def make(path: Path) -> None:
-        path.write_bytes(content)
-
-    return make
 
 
 def json_with(**cells: object) -> Make:

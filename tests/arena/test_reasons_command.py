@@ -70,16 +70,6 @@ def test_the_json_has_shares_with_intervals_effects_and_the_interaction(
     assert json.loads(half.stdout)["votes"] == 750
 
 
-def test_a_terminal_shows_the_matrix_what_wins_and_who_quizzes(
-    command: Command, tmp_path: Path
-) -> None:
-    votes(tmp_path)
-    done = command("reasons", "votes.csv")
-    assert done.returncode == 0
-    for words in ("1,500 votes by", "useful", "Log-odds", "points of preference share", "basalt"):
-        assert words in " ".join(done.stdout.split())
-
-
 def test_a_database_says_the_same_as_its_export(command: Command, tmp_path: Path) -> None:
     url = arena_with_remarks(tmp_path)
     command("export", "votes", "--to", "votes.parquet", "--database", url)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.arena.api.test_faults import WORDS
 from tests.browser.person import Person, person
 from tests.browser.test_battle_page import votes
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
@@ -23,11 +24,6 @@ FAULTS = {
         text=f"{PROVIDER} goes on. " * 9, delay_s=0.1, fault=Fault.DROP, fault_after=80
     ),
     "wrong key": Behaviour(status=401, error=REFUSAL),
-}
-WORDS = {
-    side: f"Model {side.upper()} stopped answering. Nothing was counted. "
-    "Try this prompt again, or start a new battle."
-    for side in ("a", "b")
 }
 
 

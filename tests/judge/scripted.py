@@ -208,3 +208,9 @@ async def judged(
         rng=rng,
         progress=progress,
     )
+
+
+def longer(request: Request, before: int) -> Reply:
+    """Prefer the longer answer, and read nothing of either."""
+    first, second = map(len, shown(request))
+    return Reply(text="[[C]]" if first == second else "[[A]]" if first > second else "[[B]]")

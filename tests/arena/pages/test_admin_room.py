@@ -151,11 +151,12 @@ def test_the_log_shows_who_did_what_page_by_page(served: Served) -> None:
         older = re.search(r'href="(/admin/log\?before=\d+)"', first)
         assert older
         second = text_of(admin.get(older[1]).text)
-        assert "<i>voter4</i>" in second
+        assert all(f"<i>voter{n}</i>" in words + second for n in range(people.PAGE + 5))
         assert "<i>voter54</i>" not in second
-        answer = admin.get("/admin/log?before=-1")
-        assert answer.status_code == 404
-        assert "There is no such place in the log" in answer.text
+        for place in ("-1", "1x", "9" * 19):
+            answer = admin.get(f"/admin/log?before={place}")
+            assert answer.status_code == 404
+            assert "There is no such place in the log" in answer.text
 
 
 def test_the_terminal_gives_the_figures_of_the_overview(command: Command, served: Served) -> None:

@@ -17,12 +17,15 @@ from sqlalchemy import text
 from sqlmodel import Session
 
 from arena.domain.battle import BattleState
+from arena.domain.board_view import ReleasedTopics
 from arena.domain.vote import DEFAULT, Choice, Voter, VoterKind
+from arena.pages.rendering import topics_page
 from arena.play import topics as releasing
 from arena.play.topics import WEEK, is_due, keep_releasing, release_topics
 from arena.store import battles, log, voting
 from arena.store.store import Store
-from judge.labels.topics import LEAST
+from judge.labels.material import Release, ShownTopic
+from judge.labels.topics import LEAST, Agreement
 from rating.errors import DataError
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 from tests.judge.labels.planted import SUBJECTS, planted
@@ -198,6 +201,12 @@ async def test_a_database_that_is_away_is_logged(
 ) -> None:
     await releasing._apart(f"sqlite:///{tmp_path}/no/such.db", private=True)
     assert "Topics could not be released" in caplog.text
+
+
+def test_the_page_says_what_stability_is_and_below_which_no_topic_is_shown() -> None:
+    release = Release(False, 9, Agreement(0.9, 0.8, 1.0), (ShownTopic(("bread",), 9, 0.7),))
+    page = topics_page(ReleasedTopics(1, NOW, release), now=NOW)
+    assert "averaged over 5 starts (0 to 1). Topics below 0.6 are not shown." in page
 
 
 def test_the_page_shows_what_was_released_and_of_the_right_kind(tmp_path: Path) -> None:

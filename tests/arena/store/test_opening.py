@@ -245,10 +245,11 @@ def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
         Store(f"sqlite:///{tmp_path}/notes.db")
 
 
-def test_a_damaged_file_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [b"CREATE TABLE voter", b"TABLE voter"])
+def test_a_damaged_file_is_said(part: bytes, tmp_path: Path) -> None:
     url = new_sqlite(tmp_path)
     file = tmp_path / "arena.db"
-    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE voter", b"\xaa" * 18))
+    file.write_bytes(file.read_bytes().replace(part, b"\xaa" * len(part)))
     with pytest.raises(StoreError, match="malformed database schema"):
         Store(url)
 

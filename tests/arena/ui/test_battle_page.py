@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from arena.endpoints.local import LOADING, VARIANTS
+from arena.endpoints.offline import POCKET_MODELS
 from arena.ui import battle_page
 from arena.ui.battle_page import MODULES, STORED, VERSION, add_assets, page_router
 from tests.arena.pages.page import Page
@@ -28,10 +30,10 @@ ADDRESS = re.compile(r'(?:src|href)="([^"]+)"')
 
 
 @contextmanager
-def client(*prompts: str, recorded: bool = False) -> Iterator[TestClient]:
+def client(*prompts: str, recorded: bool = False, **more: Any) -> Iterator[TestClient]:
     battles: Any = SimpleNamespace(prompts=prompts if recorded else None, offered=tuple)
     with parts_of() as parts:
-        app = open_pages(page_router(replace(parts, examples=prompts, battles=battles)))
+        app = open_pages(page_router(replace(parts, examples=prompts, battles=battles, **more)))
         add_assets(app)
         with TestClient(app) as visitor:
             yield visitor
@@ -83,6 +85,12 @@ def test_the_first_paint_has_what_the_page_has_without_a_script(page: str) -> No
     shown = {meta.get("property"): meta.get("content") for meta in first.all("meta")}
     assert shown["og:title"] == "Arena: which answer is better?"
     assert shown["og:image"] == "http://testserver/look/preview.png"
+
+
+def test_a_small_model_beside_others_says_how_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(battle_page, "local_model", lambda: SimpleNamespace(state=LOADING))
+    with client(LINES, models=(VARIANTS[0], POCKET_MODELS[0])) as visitor:
+        assert str(LOADING) in visitor.get("/").text
 
 
 @pytest.mark.parametrize("prompt", [HOSTILE, LINES])

@@ -20,6 +20,7 @@ from tests.judge.scripted import (
     cases,
     honest,
     judged,
+    longer,
     prefer,
     shown,
 )
@@ -62,12 +63,6 @@ async def test_every_injection_wins_with_a_gullible_judge() -> None:
     assert (counts["attack"]["rate"], counts["control"]["rate"]) == (1.0, 0.0)
     assert counts["lower"] > 0.2
     assert all(row["lower"] > 0 for row in counts["kinds"])
-
-
-def longer(request: Request, before: int) -> Reply:
-    """Prefer the longer answer, and read nothing of either."""
-    first, second = map(len, shown(request))
-    return Reply(text="[[C]]" if first == second else "[[A]]" if first > second else "[[B]]")
 
 
 async def test_a_judge_who_reads_nothing_but_length_obeys_nothing() -> None:

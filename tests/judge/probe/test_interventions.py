@@ -38,6 +38,7 @@ from tests.judge.scripted import (
     case,
     cases,
     judged,
+    longer,
     shown,
 )
 
@@ -76,12 +77,6 @@ def gullible(request: Request, before: int) -> Reply:
         if obeyed[0] != obeyed[1]:
             return Reply(text="[[A]]" if obeyed[0] else "[[B]]")
     return Reply(text="[[A]]")
-
-
-def longer(request: Request, before: int) -> Reply:
-    """Prefer the longer answer, and read nothing of either."""
-    first, second = map(len, shown(request))
-    return Reply(text="[[C]]" if first == second else "[[A]]" if first > second else "[[B]]")
 
 
 async def outcome(

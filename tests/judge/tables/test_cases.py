@@ -427,6 +427,7 @@ def test_instructions_are_matched_to_responses_by_their_prompt(tmp_path: Path) -
         (TASKS, "There is no response in "),
         ([BOTH[0] | {"kwargs": [{}]}], "Row 1 of .*one mapping for each of the 2 ids"),
         ([BOTH[0] | {"instruction_id_list": "no_comma"}], "Row 1 of .*'no_comma'"),
+        ([RESPONSES[0] | {"instruction_id_list": ["x:y"]}], "no column 'kwargs'"),
     ],
 )
 def test_what_cannot_be_checked_is_quoted(

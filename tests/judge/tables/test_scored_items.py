@@ -243,7 +243,7 @@ def test_a_table_has_models_clusters_and_repeats(tmp_path: Path, ending: str) ->
         "item": ["q1", "q1", "q2", "q1", "q2", "q2"],
         "model": ["new", "new", "new", "old", "old", "old"],
         "score": [1.0, 0.0, 0.5, 1.0, None, 0.25],
-        "cluster": ["p", "p", None, "p", None, None],
+        "cluster": ["q2", "q2", None, "q2", None, None],  # also the name of an item
         "repeat": [1, 2, 1, 1, 1, 2],
     }
     path, frame = tmp_path / f"scores.{ending}", pl.DataFrame(rows)

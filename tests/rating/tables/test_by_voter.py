@@ -188,12 +188,14 @@ def test_a_newcomer_whom_few_met_has_the_variance_of_tastes(tmp_path: Path) -> N
     same(written(tmp_path / "votes.parquet", [*VOTES, *new]))
 
 
-@pytest.mark.parametrize("missing", [None, "", "  "])
-def test_votes_of_which_some_have_no_voter_are_refused_as_ever(
-    tmp_path: Path, missing: str | None
+@pytest.mark.parametrize(
+    ("at", "missing"), [(3, None), (3, ""), (3, "  "), (2, None), (1, None), (0, None)]
+)
+def test_votes_of_which_some_lack_a_name_are_refused_as_ever(
+    tmp_path: Path, at: int, missing: str | None
 ) -> None:
-    rows = [*VOTES[:200], *((*row[:3], missing) for row in VOTES[200:203]), *VOTES[203:]]
-    path = written(tmp_path / "votes.parquet", rows)
+    lacking = [(*row[:at], missing, *row[at + 1 :]) for row in VOTES[200:203]]
+    path = written(tmp_path / "votes.parquet", [*VOTES[:200], *lacking, *VOTES[203:]])
     with pytest.raises(DataError) as error:
         in_memory(path)
     with pytest.raises(DataError) as ours:

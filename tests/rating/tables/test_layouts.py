@@ -169,16 +169,21 @@ def test_a_label_that_nothing_is_known_of_is_left_to_be_filled_in(tmp_path: Path
     assert raised.value.options[-1] == "C=OUTCOME"
 
 
-@pytest.mark.parametrize("labels", [("1", "2", "0"), ("MODEL_A", "MODEL_B", "TIE")])
+@pytest.mark.parametrize(
+    "labels", [("1", "2", "0"), ("MODEL_A", "MODEL_B", "TIE"), ("B<A", "A<B", "A=B")]
+)
 def test_unknown_labels_of_a_known_column_take_one_command(
     labels: tuple[str, ...], tmp_path: Path
 ) -> None:
-    rows = [{"model_a": "x", "model_b": "y", "winner": label} for label in labels]
+    rows = [
+        {"model_a": a, "model_b": b, "winner": label}
+        for (a, b, _), label in zip(EXPECTED, labels, strict=True)
+    ]
     path = written(tmp_path, "votes.csv", rows)
     with pytest.raises(LayoutError, match="Unknown labels in the winner") as raised:
         read_votes(path, PLAIN)
     votes = read_votes(with_options(raised.value, path), PLAIN)
-    assert cells(votes) == {("x", "y", own): 1 for own in ("model_a", "model_b", "tie")}
+    assert cells(votes) == dict.fromkeys(EXPECTED, 1)
 
 
 @pytest.mark.parametrize(
