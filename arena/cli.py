@@ -45,16 +45,15 @@ def main(words: Sequence[str] | None = None) -> None:
             ]
         if words != before:
             say(f"arena: {old} is now {new}; the old name works for one more release.", error=True)
-    app = application(words)
     try:
-        app(words)
+        application(words)(words)
     except CycloptsError as error:
         say(f"arena: {error}", error=True)
         sys.exit(2)
     except (ArenaError, CallError, RatingError) as error:
         if isinstance(error, LayoutError):
             at = words.index("--") if "--" in words else len(words)
-            command = app.parse_commands(words)[1][-1]
+            command = application(words).parse_commands(words)[1][-1]
             taken = {name for a in command.assemble_argument_collection() for name in a.names}
             commands = [
                 " ".join(map(in_shell, ["arena", *words[:at], *more, *words[at:]]))
