@@ -42,7 +42,7 @@ PASSING = re.compile(
     + re.escape(__version__)
 )
 """Addresses, hashes, tokens, times and the version, which differ each time."""
-KEPT = ("model", "voter", "promp")
+ESSENTIAL = ("model", "voter", "promp")
 CODED = "--label A<B=model_b --label A=B=tie --label A>B=model_a"
 COMMANDS = (
     "rate votes.csv",
@@ -117,7 +117,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for i in range(1200):
         a, b = pairs[int(dice.random() * 15)][:: 1 if i % 2 else -1]
         prompt, gap = int(dice.random() * 24), MODELS.index(b) - MODELS.index(a)
-        said = winner(dice, 0.3 * gap, 0.15)
+        outcome = winner(dice, 0.3 * gap, 0.15)
         row: dict[str, Any] = {
             "battle_id": f"b{i}",
             "item_id": "-".join(sorted((a, b, str(prompt)))),
@@ -126,7 +126,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "category": ("code", "law", "sea")[prompt % 3],
             "model_a": a,
             "model_b": b,
-            "winner": "both_bad" if said == "tie" and i % 3 == 0 else said,
+            "winner": "both_bad" if outcome == "tie" and i % 3 == 0 else outcome,
             "voter": f"v{int(30 * dice.random())}",
             "tstamp": f"2026-10-{1 + i // 40:02d}T{i % 24:02d}:00:00Z",
             "weight": 1 + i % 3,
@@ -145,7 +145,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         items.setdefault(row["item_id"], row | {"gap": gap, "battle_id": row["item_id"]})
     coded = {"model_a": "A>B", "model_b": "A<B", "tie": "A=B", "both_bad": ""}
     blank = (
-        {key: "" if i % 97 == n and key[:5] not in KEPT else v[key] for n, key in enumerate(v)}
+        {
+            key: "" if i % 97 == n and key[:5] not in ESSENTIAL else v[key]
+            for n, key in enumerate(v)
+        }
         for i, v in enumerate(votes)
     )
     columns = ("battle_id", "item_id", "prompt_id", "prompt", "category", "model_a", "model_b")
@@ -195,7 +198,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Let 16 people vote on 200 battles of four models, and read what is said of them."""
+    """Let 16 people vote on 200 battles of four models, and read what is shown of them."""
     folder, dice = tmp_path_factory.mktemp("arena"), Random(2)
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     began = today - timedelta(days=3)
@@ -218,9 +221,9 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Path:
             B1: complete("- short\n- list\n" * (i % 3)),
         }
         store.close_answers(f"m{i}", BattleState.READY, ends, message=None, now=now)
-        said = CHOICES[winner(dice, 0.5 * gap, 0.15)]
+        outcome = CHOICES[winner(dice, 0.5 * gap, 0.15)]
         store.cast(
-            replace(ballot(f"m{i}", said, voter=voter.id), cast=now + timedelta(seconds=20))
+            replace(ballot(f"m{i}", outcome, voter=voter.id), cast=now + timedelta(seconds=20))
         )
         if i % 5 == 0:
             why = Remarks(reasons_a=(Reason.USEFUL,), reasons_b=(Reason.INCORRECT,), confidence=2)
