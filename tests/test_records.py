@@ -35,7 +35,7 @@ WORDS = ("sea", "harbour", "code", "loop", "law", "court", "river", "stone")
 CHOICES = {"tie": Choice.TIE, "model_a": Choice.A, "model_b": Choice.B}
 FIGURE = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
 PASSING = re.compile(
-    r"http://127[\d.:]+|(?<![\w.-])[0-9a-f]{8}[0-9a-f-]*\b|/look/\w+/|nonce=\S+|just now|"
+    r"http://127[\d.:]+|(?<![\w.-])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|/look/\w+/|nonce=\S+|just now|"
     r"\d+ \w+ ago|gerade eben|vor \d+ \w+|(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{22,}|"
     r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+)?(?:Z|\+00:00)?|\b\d\d:\d\d\b|\d\d?\.? "
     r"(?:Jan|Feb|M[aä]r|Apr|Ma[iy]|Ju[nl]|Aug|Sep|O[ck]t|Nov|De[cz])[a-z]*(?: 20\d\d)?|"
@@ -94,7 +94,7 @@ OF_ARENA = (
 PAGES = (
     *("leaderboard", "leaderboard?view=head-to-head", "leaderboard?view=data"),
     *("leaderboard?view=adjusted", "leaderboard?category=code"),
-    *("leaderboard.csv", "api/v1/leaderboard", "api/v1/evaluation"),
+    *("leaderboard.csv", "api/v1/evaluation"),
     *("evaluation", "models", "mix", "mix.json", "value", "votes", "method", "battles"),
     *("admin", "admin/models", "admin/people", "admin/voters", "admin/policies", "admin/log"),
     *("admin/log?before=12abc", "admin/log?before=2", "leaderboard?view=x", "battles?model=umber"),
