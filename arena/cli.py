@@ -60,7 +60,7 @@ def main(words: Sequence[str] | None = None) -> None:
                 for more in (error.options, error.other)
                 if more and taken.issuperset(more[::2])
             ]
-            then = "Then run:\n  " + "\nor:\n  ".join(commands) if commands else "Rename them."
+            then = "Then run:\n  " + "\nor:\n  ".join(commands) if commands else "Rename columns."
             say(f"arena: {error}\n{then}", error=True, keep="\n")
         else:
             say(f"arena: {error}", error=True)

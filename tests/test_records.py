@@ -1,7 +1,7 @@
-"""What commands and pages show of the same votes is on record: no figure changes unless meant to.
+"""What commands and pages show of the same votes is on record: no figure changes by accident.
 
 The records hold what was shown, not what is right: other tests hold that, on votes with known
-figures. After a change that was meant, `RECORD=1 pytest tests/test_records.py` writes them anew.
+figures. After an intended change, `RECORD=1 pytest tests/test_records.py` writes them anew.
 """
 
 import os
@@ -253,7 +253,7 @@ def on_record(name: str, now: str) -> None:
 
 
 def printed(line: str, folder: Path, *more: str) -> str:
-    """Give what a command prints as a table and as JSON."""
+    """Give the exit code of a command and what it prints."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         ran = invoke([*line.split(), *more], 100)

@@ -559,7 +559,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
         "coin": "Winning rate of choosing at random",
         "longest": "Winning rate of choosing the longer answer",
         "person": "Mean winning rate of another person",
-        "person_passed": "Draws in which another person passes",
+        "person_passed": "Repetitions in which another person passes",
         "majority": "Winning rate of the majority of the others",
         "advantage": "Average advantage probability",
     }

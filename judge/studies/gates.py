@@ -433,8 +433,8 @@ def _alternative(evidence: Evidence) -> str:
     if test.longest is not None:
         others += f", and of the longer answer {percent(test.longest)}"
     text = (
-        "The judge's winning rate (share of people to whom the alternative-annotator test shows "
-        f"it non-inferior) is {percent(test.winning_rate)} of {test.people_tested} people; "
+        "The judge's winning rate (alternative-annotator test: significantly non-inferior to a "
+        f"person) is {percent(test.winning_rate)} of {test.people_tested} people; "
         f"{others}. The margin, {100 * test.margin:g}% of a person's items, is that for "
         f"{RATERS[evidence.raters]} (--raters). On {percent(test.advantage)} of a person's items "
         "(mean), the judge agrees with the others at least as well as this person does. The upper "

@@ -25,7 +25,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     assert test is not None
     assert (test.winning_rate, test.coin, test.people_tested) == (1, 0, 5)
     text = " ".join(studied.first_answer.reasons)
-    assert "it non-inferior) is 100% of 5 people; that of a random choice is 0%" in text
+    assert "non-inferior to a person) is 100% of 5 people; that of a random choice is 0%" in text
     assert f"On {100 * test.advantage:.0f}% of a person's items" in text
     assert "The margin, 10% of a person's items, is that for crowd workers" in text
     assert "Not estimated: bias of format (it needs texts" in " ".join(studied.missing())
