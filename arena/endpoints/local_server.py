@@ -19,7 +19,7 @@ def _serve(file: str, name: str) -> None:
     """Serve a model file under a name, on any port that is free."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the arena, which ends this
     key = sys.stdin.readline().strip()
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=end_with_parent, daemon=True).start()
     try:
         import xllamacpp
     except ImportError as error:  # such as of libgomp, which its wheel needs
@@ -40,9 +40,11 @@ def _serve(file: str, name: str) -> None:
     Event().wait()
 
 
-def _end_with_parent() -> None:
-    sys.stdin.read()
-    os._exit(0)  # without waiting for llama.cpp's threads
+def end_with_parent() -> None:
+    """Wait for the end of standard input, which the parent holds open, and end this process."""
+    while os.read(0, 1024):  # not by sys.stdin, whose lock an exit would wait for
+        pass
+    os._exit(1)  # without waiting for other threads
 
 
 def _cores() -> int:

@@ -6,12 +6,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from signal import SIGINT, SIGTERM
 from subprocess import DEVNULL, PIPE, Popen
+from threading import Thread
 
 from arena.domain.vote import DEFAULT
+from arena.endpoints.local_server import end_with_parent
 from arena.errors import StoreError
 from arena.store import log
 from arena.store.store import Store
@@ -72,15 +74,24 @@ def release_topics(store: Store, now: datetime, *, private: bool) -> None:
 
 
 async def _apart(database: str, *, private: bool) -> None:
-    """Release in a process of low priority, which ends with this task.
+    """Release in a process of low priority, which ends with this task, or when this one is killed.
 
     The event loop holds nothing of it that a cancelled task could leave open.
     """
-    command = [sys.executable, "-m", __name__]
-    process = Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE)  # noqa: S603, ASYNC220 - ours
+    process = Popen(  # noqa: S603, ASYNC220 - ours
+        [sys.executable, "-m", __name__], bufsize=0, stdin=PIPE, stdout=DEVNULL, stderr=PIPE
+    )
+    order = json.dumps({"database": database, "private": private}).encode()
+
+    def ended() -> bytes:
+        with process:
+            assert process.stdin is not None and process.stderr is not None  # noqa: PT018
+            with suppress(BrokenPipeError):
+                process.stdin.write(order + b"\n")
+            return process.stderr.read()
+
     try:
-        order = json.dumps({"database": database, "private": private}).encode()
-        _, why = await asyncio.to_thread(process.communicate, order)
+        why = await asyncio.to_thread(ended)
     finally:
         process.kill()
     words = why.decode(errors="replace").strip()
@@ -91,9 +102,10 @@ async def _apart(database: str, *, private: bool) -> None:
 
 
 def _main() -> int:
-    """Release the topics of the database that stands on standard input."""
+    """Release the topics of the database that a line of standard input names."""
     os.nice(NICENESS)
-    order = json.load(sys.stdin)
+    order = json.loads(sys.stdin.readline())
+    Thread(target=end_with_parent, daemon=True).start()
     with closing(Store(order["database"])) as store:
         if not is_due(store, datetime.now(UTC), private=order["private"]):
             return 0  # another process was quicker

@@ -1,14 +1,16 @@
 """Releases of topics: when they are made, what they count, and what the page shows of them."""
 
 import asyncio
+import json
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from subprocess import Popen
+from subprocess import PIPE, Popen
 from typing import Any
 
 import numpy as np
@@ -175,6 +177,17 @@ async def test_too_few_prompts_are_no_fault(
     await releasing._apart(url, private=True)
     assert "released: Topics of private prompts need 500 prompts" in caplog.text
     assert {one.levelname for one in caplog.records} == {"INFO"}
+
+
+def test_a_release_ends_when_the_arena_is_killed(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    with opened(url) as store:
+        fill(store, 60, 6)
+    with Popen([sys.executable, "-m", releasing.__name__], stdin=PIPE) as process:
+        process.communicate(json.dumps({"database": url, "private": False}).encode() + b"\n")
+        assert process.returncode == 1
+    with closing(Store(url)) as store:
+        assert store.read(log.newest_topics, private=False) is None
 
 
 async def test_a_release_that_is_stopped_with_the_arena_is_no_fault(
