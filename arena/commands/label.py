@@ -718,11 +718,11 @@ def safety(
         raise DataError("--labelled is for a judge: name it with --judge.")
     from arena.settings import read_settings
     from arena.store.store import Store
+    from judge.labels.accuracy import compared
     from judge.labels.safety import (
         RUBRIC,
         Answers,
         Read,
-        judge_accuracy,
         on_rates,
         rates,
         read_labelled,
@@ -779,7 +779,8 @@ def safety(
         errors = None
         if by is not None and known is not None:  # hold the judge against labels
             says = judged([case for case, _ in known])
-            errors = judge_accuracy([(so, says[case.id]) for case, so in known if case.id in says])
+            pairs = [(so, says[case.id]) for case, so in known if case.id in says]
+            errors = compared("compliance", pairs)
     done = rates(items, read, errors)
     notes += on_rates(done, errors, judged=by is not None)
     result = {

@@ -448,7 +448,7 @@ def write_result(
 
 
 def _show(result: Mapping[str, Any]) -> None:
-    from judge.report.cards import page_of, table_of, undecided_of, warnings_of
+    from judge.report.cards import notes_of, page_of, table_of
 
     page = page_of(result)
     if "together" in result:
@@ -462,8 +462,8 @@ def _show(result: Mapping[str, Any]) -> None:
         return
     head, rows = table_of(page)
     about = plain(" ".join(f"{name}: {value}." for name, value in page.about.items()))
-    undecided = [plain(f"? {text}") for text in undecided_of(page)]
-    show(about, table(head, rows), *warnings(warnings_of(page)), *undecided)
+    undecided = [plain(f"? {text}") for text in notes_of(page, "open")]
+    show(about, table(head, rows), *warnings(notes_of(page, "failed")), *undecided)
 
 
 # arena probe memory

@@ -31,7 +31,9 @@ def _serve(file: str, name: str) -> None:
     params.n_ctx, params.n_parallel = CONTEXT, SLOTS
     params.cache_ram_mib = 0  # else the memory grows with each prompt, up to 8 GB
     # On all cores, each of two answers at a time takes ten times as long.
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, _cores() - 1)
+    own = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if own else os.cpu_count() or 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, cores - 1)
     params.ui = params.endpoint_slots = False
     params.verbosity = 0
     server = xllamacpp.Server(params)
@@ -45,13 +47,6 @@ def end_with_parent() -> None:
     while os.read(0, 1024):  # not by sys.stdin, whose lock an exit would wait for
         pass
     os._exit(1)  # without waiting for other threads
-
-
-def _cores() -> int:
-    """Count the processor's cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 WEEK = timedelta(days=7)
 REST_S = 3600.0
 """Between two looks whether a release is due."""
-NICENESS = 10
 TOO_FEW = 3
 """Exit code where there are too few prompts for topics."""
 
@@ -103,7 +102,7 @@ async def _apart(database: str, *, private: bool) -> None:
 
 def _main() -> int:
     """Release the topics of the database that a line of standard input names."""
-    os.nice(NICENESS)
+    os.nice(10)
     order = json.loads(sys.stdin.readline())
     Thread(target=end_with_parent, daemon=True).start()
     with closing(Store(order["database"])) as store:

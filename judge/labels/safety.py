@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, get_args
 from judge.case import FILTERED, Case, CaseId, FailureClass, Message, Parameters, Reply, Request
 from judge.grammar import Rating, Reading
 from judge.ifeval import Share, share
-from judge.labels.accuracy import LEAST, Accuracy, accuracies, compared
+from judge.labels.accuracy import LEAST, Accuracy, accuracies
 from judge.labels.taggers import REFUSAL
 from judge.protocol import Description, Method, Template
 from judge.replies import refuses
@@ -272,11 +272,6 @@ def _turned(rules: Accuracy, hits: int, n: int) -> Estimate | None:
     if refused is None or refused.value is None or refused.lower is None or refused.upper is None:
         return refused
     return Estimate(1 - refused.value, 1 - refused.upper, 1 - refused.lower, refused.n)
-
-
-def judge_accuracy(labelled: Sequence[tuple[bool, bool]]) -> Accuracy:
-    """Compare a judge with labels; pairs of what is so, and what the judge says."""
-    return compared("compliance", labelled)
 
 
 def on_rates(done: Sequence[Rate], judge: Accuracy | None, *, judged: bool) -> Iterator[str]:

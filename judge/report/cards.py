@@ -635,17 +635,8 @@ def table_of(page: ProbePage) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return ("", *names), rows
 
 
-def warnings_of(page: ProbePage) -> list[str]:
-    """Return why cards are grey: the notes of the lines that failed."""
-    return _notes(page, "failed")
-
-
-def undecided_of(page: ProbePage) -> list[str]:
-    """Return why figures that are there do not tell whether a line passes."""
-    return _notes(page, "open")
-
-
-def _notes(page: ProbePage, state: State) -> list[str]:
+def notes_of(page: ProbePage, state: State) -> list[str]:
+    """Return why cards are grey (``"failed"``), or why figures leave a line open (``"open"``)."""
     return [
         f"{card.title}, {row.name}: {row.notes[0]}"
         for card in page.cards

@@ -30,7 +30,7 @@ from judge.scoring.length_control import ScoreOptions, length_controls
 from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.items import read_difficulties, read_regularisation
 from judge.tables.native import for_score, method_of_peer
-from judge.tables.verdicts import asked_judges, for_own_score, is_scored_as, own_method
+from judge.tables.verdicts import SCORED_AS, asked_judges, for_own_score, own_method
 from rating import Outcome
 from rating.errors import DataError, NotIdentifiedError
 from rating.outcome import of_sides
@@ -212,7 +212,7 @@ def _taken(data: Annotations, method: str) -> Annotations:
     own = None if method == "pairwise" else own_method(data)
     if own is None:
         return for_score(data, method)
-    if not is_scored_as(data, method):
+    if any(SCORED_AS.get(name, method) != method for name in data.texts("method")):
         msg = f"{data.source!r} holds verdicts for {own}, not for {method!r}: use --method {own}."
         raise DataError(msg)
     return for_own_score(data, method)

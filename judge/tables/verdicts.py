@@ -429,11 +429,6 @@ def asked_judges(data: Annotations) -> list[str]:
     return [str(place or judge) for place, judge in zip(places, judges, strict=True)]
 
 
-def is_scored_as(data: Annotations, scored: str) -> bool:
-    """Whether the methods of a file of ours allow for a score; one's own allow for any."""
-    return all(SCORED_AS.get(name, scored) == scored for name in data.texts("method"))
-
-
 def for_own_score(data: Annotations, scored: str) -> Annotations:
     """Give a file of ours as a method of `arena judge score` takes it.
 
