@@ -14,10 +14,9 @@ from judge.report.cards import (
     Gauge,
     ProbePage,
     Row,
+    notes_of,
     page_of,
     table_of,
-    undecided_of,
-    warnings_of,
 )
 from judge.report.page import cards_as_html
 from judge.report.plots import Mark
@@ -77,7 +76,7 @@ def test_a_measure_that_fails_is_grey_and_says_why() -> None:
     assert view.greyed
     assert view.verdict == "Fails: recovers the true ranking."
     assert [row.shown for row in view.rows] == [False, True, False, False, False]
-    assert warnings_of(page) == ["x, Recovers the true ranking: found validity"]
+    assert notes_of(page, "failed") == ["x, Recovers the true ranking: found validity"]
 
 
 def test_what_could_not_be_told_neither_passes_nor_fails() -> None:
@@ -90,8 +89,8 @@ def test_what_could_not_be_told_neither_passes_nor_fails() -> None:
 
 def test_a_figure_that_does_not_tell_says_why() -> None:
     page = page_of(board(reruns=None))
-    assert undecided_of(page) == ["x, Repeatable: found reruns"]
-    assert warnings_of(page) == []
+    assert notes_of(page, "open") == ["x, Repeatable: found reruns"]
+    assert notes_of(page, "failed") == []
 
 
 def test_a_line_without_numbers_has_no_picture() -> None:
