@@ -69,7 +69,7 @@ fast: .venv/.dev .venv/.local
 	$(BIN)/pytest -m "not slow$(if $(CI),, and not long)" -n $(if $(CI),3,4) --dist loadfile --no-loadscope-reorder
 
 slow: .venv/.dev .venv/.local
-	$(BIN)/pytest -m "slow or hypothesis" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "slow or hypothesis" -n 4 --dist loadfile --no-loadscope-reorder
 
 # The theme says at every build that its makers have gone on to another program.
 docs: export NO_MKDOCS_2_WARNING = 1

@@ -85,7 +85,7 @@ async def _apart(database: str, *, private: bool) -> None:
     def ended() -> bytes:
         with process:
             assert process.stdin is not None and process.stderr is not None  # noqa: PT018
-            with suppress(BrokenPipeError):
+            with suppress(BrokenPipeError):  # it has ended already, and its words give the reason
                 process.stdin.write(order + b"\n")
             return process.stderr.read()
 

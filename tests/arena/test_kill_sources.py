@@ -29,8 +29,8 @@ def test_no_vote_of_an_application_is_lost_or_doubled_by_a_kill(tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_none_is_lost_or_doubled_by_ten_kills(database_url: str, tmp_path: Path) -> None:
-    assert_none_lost_or_doubled(database_url, tmp_path, rounds=10)
+def test_none_is_lost_or_doubled_by_twenty_kills(database_url: str, tmp_path: Path) -> None:
+    assert_none_lost_or_doubled(database_url, tmp_path, rounds=20)
 
 
 def assert_none_lost_or_doubled(database_url: str, tmp_path: Path, rounds: int) -> None:

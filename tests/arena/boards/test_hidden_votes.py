@@ -559,6 +559,6 @@ def test_exports_of_any_small_arena_verify(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_hundreds_of_exports_of_thirty_arenas_verify(tmp_path: Path) -> None:
-    for seed in range(100, 130):
+def test_a_thousand_exports_of_a_hundred_arenas_verify(tmp_path: Path) -> None:
+    for seed in range(100, 200):
         verifies(tmp_path / str(seed), seed, 10)

@@ -96,7 +96,8 @@ def off_zero(judged: Judged, voters: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("taste", "prompts"), [(0.8, 60), (0.0, 5000)])
+@pytest.mark.parametrize("taste", [0.0, 0.8])
+@pytest.mark.parametrize("prompts", [60, 5000])
 def test_twenty_looks_with_a_fooled_judge_err_in_at_most_one_gate_in_twenty(
     taste: float, prompts: int, record_property: Callable[[str, object], None]
 ) -> None:
