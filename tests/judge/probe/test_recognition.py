@@ -48,6 +48,6 @@ def test_two_models_and_their_words_the_right_way_round() -> None:
 def test_models_of_few_answers_are_left_out_and_said() -> None:
     models, texts, prompts = written([1.0, 0.5])
     report = recognise([*models, "rare"], [*texts, "hello"], [*prompts, "p0"])
-    assert report["left_out"] == ["rare"]
+    assert (report["left_out"], report["majority"]) == (["rare"], 0.5)
     with pytest.raises(DataError, match="there are 1 such models"):
         recognise(["x"] * 30, ["a b"] * 30, [str(i) for i in range(30)])
