@@ -6,7 +6,6 @@ import re
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from html import unescape
@@ -40,12 +39,6 @@ SECRET = "quokka-of-Zanzibar-77"
 """What somebody wrote, was answered, and is called."""
 PROMPT = f"My address is {SECRET}. Which bus do I take?"
 OTHER = "What does the other visitor ask?"
-
-
-@pytest.fixture
-def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
-    with quick_arena(tmp_path, database=database_url, secret_key="k" * 32) as served:
-        yield served
 
 
 def joined(command: Command, served: Served, visitor: Visitor, name: str) -> None:
@@ -494,6 +487,11 @@ def test_nobody_hides_erases_or_downloads_what_is_somebody_elses(served: Served)
         assert rows_with(served, OTHER) == []
         assert rows_with(served, SECRET) == ["turn"]
         assert SECRET in bob.get("/battles").text
+        people = {"ada": owner_of(served, battle), "bob": owner_of(served, stranger.play(OTHER))}
+        with closing(Store(served.database)) as store, store.writing() as session:
+            adopt = "UPDATE voter SET person = :bob WHERE id = :ada"
+            session.connection().execute(text(adopt), people)
+        assert hidden(stranger, battle) == 303  # it was begun on another device of theirs
 
 
 def test_a_visitor_erases_their_words_and_stays_who_they_are(

@@ -41,12 +41,6 @@ from tests.sqlite import new_sqlite
 PAGE = {"Accept": "text/html"}
 
 
-@pytest.fixture
-def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
-    with quick_arena(tmp_path, database=database_url, secret_key="k" * 32) as served:
-        yield served
-
-
 def link_of(command: Command, served: Served, name: str, *words: str) -> str:
     """Invite somebody; gives the path of the link."""
     printed = command("people", "invite", name, *words, "--database", served.database).stdout

@@ -31,12 +31,6 @@ Z_FAILS = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
 Z_FAILS["z"] = Behaviour(status=401, error={"message": REFUSED})
 
 
-@pytest.fixture
-def served(database_url: str, tmp_path: Path) -> Iterator[Served]:
-    with quick_arena(tmp_path, database=database_url, secret_key="k" * 32) as served:
-        yield served
-
-
 def as_admin(served: Served) -> Visitor:
     """Let somebody in who runs the arena."""
     visitor = served.visitor()

@@ -60,8 +60,7 @@ broke off was asked for again before the vote."""
 
 @pytest.fixture(scope="module")
 def golden() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    return document
+    return dict(json.loads(GOLDEN.read_text(encoding="utf-8")))
 
 
 def write_old(golden: dict[str, Any], folder: Path) -> Path:

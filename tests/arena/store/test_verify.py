@@ -318,8 +318,7 @@ def marked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def golden() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    return document
+    return dict(json.loads(GOLDEN.read_text(encoding="utf-8")))
 
 
 def test_an_arena_with_a_mark_has_the_same_leaderboard(marked: Store) -> None:

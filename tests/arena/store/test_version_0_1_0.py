@@ -30,8 +30,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "arena_of_version_0_1_0.json"
 
 @pytest.fixture(scope="module")
 def golden() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    return document
+    return dict(json.loads(GOLDEN.read_text(encoding="utf-8")))
 
 
 def unpacked(golden: dict[str, Any], name: str, folder: Path) -> Path:

@@ -304,6 +304,10 @@ def test_wildbench_tags_come_with_the_rows_or_with_the_items(tmp_path: Path) -> 
     macro = (0.5 * 2 + 1.25 * 4 + 1 * 6 + 0.75 * 8 + 1.25 * 10) / 4.75
     want = {"model": "m", "n": 5, "score": 8.0, "adjusted": 6.0, "task_macro": macro}
     assert scored == [pytest.approx(want)]
+    cut = [row | {"truncated": False, "empty": False} for row in rows]
+    cut += [cut[0] | {"session_id": n, "score": 1, n: True} for n in ("truncated", "empty")]
+    (whole,) = judge_score(write(tmp_path / "cut.csv", cut), "wildbench")["models"]
+    assert (whole["n"], whole["task_macro"]) == (7, pytest.approx(macro))
     tasks = [{"session_id": f"s{i}", "tags": [kind]} for i, kind in enumerate(kinds)]
     bare = [{name: row[name] for name in ("model", "session_id", "score")} for row in rows]
     given = write(tmp_path / "items.jsonl", tasks)
