@@ -16,17 +16,13 @@ from arena.endpoints.offline import LongerAnswer
 from arena.store.store import Store
 from arena.store.tables import JudgementRow
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
+from tests.judging_server import ROSTER as JUDGE
 from tests.judging_server import fenced
 
 Row = dict[str, Any]
-ROSTER = """
-[[models]]
-id = "judge"
-name = "Judge"
-endpoint = "{url}"
-model = "judge"
-price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
-
+ROSTER = (
+    JUDGE
+    + """
 [[models]]
 id = "slate"
 name = "Slate"
@@ -35,6 +31,7 @@ model = "slate"
 decoding = {{ temperature = 0.7 }}
 price = {{ input = 3.0, output = 4.0, date = 2026-01-01 }}
 """
+)
 CALL_USD = {"judge": (7 * 1.0 + 11 * 2.0) / 1e6, "slate": (7 * 3.0 + 11 * 4.0) / 1e6}
 BASELINE = "gpt-4-0314"
 RECORDED = ("basalt", "flint", "quartz")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.command import Command
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.judging_server import ROSTER
 from tests.sqlite import new_sqlite
 
 PIECES = re.compile(r" ?[A-Za-z]+| ?\d{1,3}|[^\S\n]*\n+|[^\S\n]+| ?[^\sA-Za-z\d]")
@@ -23,14 +24,6 @@ BEGINNINGS = (
     "The one names its sources and the other does not, which matters for this question.",
     "They are alike up to a detail.",
 )
-ROSTER = """
-[[models]]
-id = "judge"
-name = "Judge"
-endpoint = "{url}"
-model = "judge"
-price = {{ input = 2.5, output = 10.0, date = 2026-01-01 }}
-"""
 
 
 def tokens(text: str) -> int:
@@ -64,7 +57,8 @@ def counted(body: Mapping[str, Any]) -> Behaviour:
 def judge(tmp_path: Path) -> Iterator[FaultyServer]:
     new_sqlite(tmp_path)
     with faulty_server({"judge": counted}) as running:
-        (tmp_path / "roster.toml").write_text(ROSTER.format(url=running.url), encoding="utf-8")
+        priced = ROSTER.replace("1.0, output = 2.0", "2.5, output = 10.0").format(url=running.url)
+        (tmp_path / "roster.toml").write_text(priced, encoding="utf-8")
         yield running
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, export_battles
-from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.battle import AnswerStatus, BattleState, Remarks, Side
 from arena.domain.vote import DEFAULT, Choice, FailureClass, Voter
 from arena.play.upkeep import label_votes
 from arena.store import erasing, log
@@ -94,13 +94,15 @@ def test_a_battle_is_a_row_with_all_that_was_asked_and_answered(
 
 
 def test_what_is_personal_is_taken_out_counted_and_marked(store: Store, tmp_path: Path) -> None:
+    store.remark("b1", "ada", Remarks(comment=PERSONAL), NOW, asked=True)
     written, rows = exported(store, tmp_path / "b.parquet", export_battles)
-    assert rows[0]["response_b"] == "Ask [mail], or [phone]; [mail] knows it."
+    without = "Ask [mail], or [phone]; [mail] knows it."
+    assert rows[0]["response_b"] == rows[0]["comment"] == without
     assert rows[0]["length_b"] == len(PERSONAL)
     assert [row["scrubbed"] for row in rows] == [3, 0]
-    assert written.scrubbed == {"mail": 2, "phone": 1}
+    assert written.scrubbed == {"mail": 4, "phone": 2}
     written, rows = exported(store, tmp_path / "w.parquet", export_battles, whole=True)
-    assert rows[0]["response_b"] == PERSONAL
+    assert rows[0]["response_b"] == rows[0]["comment"] == PERSONAL
     assert (rows[0]["scrubbed"], written.scrubbed) == (0, None)
 
 
