@@ -13,17 +13,12 @@ from tests.arena.endpoints.test_batches import completion, message
 from tests.arena.test_judge_run_command import PAIRS
 from tests.command import Command, Ran, csv_rows, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.judging_server import ROSTER as PRICED
 from tests.sqlite import new_sqlite
 
-ROSTER = """
-[[models]]
-id = "judge"
-name = "Judge"
-endpoint = "{url}"
-model = "judge"
-price = {{ input = 10.0, output = 100.0, date = 2026-01-01 }}
-judging = {{ batch_discount = 0.5{more} }}
-"""
+ROSTER = PRICED.replace("1.0, output = 2.0", "10.0, output = 100.0") + (
+    "judging = {{ batch_discount = 0.5{more} }}"
+)
 HALF = (12 * 10.0 + 3 * 100.0) / 1e6 / 2
 
 

@@ -507,17 +507,19 @@ BY_MAIL = {
     "oidc_admin_groups": "arena.admin",
 }
 BY_GROUP = {"oidc_groups": "/staff, staff"}
+BY_ADMINS = {"oidc_admin_groups": "arena.admin"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("settings", "admins", "others"),
     [
         (BY_MAIL, ("entra", "entra-role", "no-mail"), ("entra-many", "keycloak", "guest", "okta")),
         (BY_GROUP, (), ("keycloak", "okta")),
+        (BY_GROUP | BY_ADMINS, ("entra-role",), ("keycloak", "okta")),
         ({}, (), tuple(ACCOUNTS)),
     ],
-    ids=["by address", "by group", "anybody"],
+    ids=["by address", "by group", "by either group", "anybody"],
 )
 def test_accounts_of_a_provider_enter_by_domain_and_group(
     settings: dict[str, Any],

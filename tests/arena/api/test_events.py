@@ -2,11 +2,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.api.battles import Event, Position, events_since, is_behind
 from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, ShownTurn, Side, Snapshot
+from arena.ui import chat
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -46,13 +48,15 @@ def test_a_reader_who_comes_back_anywhere_gets_exactly_the_rest(
     assert closing == [*done, ("ready", {})]
 
 
-def test_the_end_says_which_answers_were_stopped() -> None:
-    whole = snapshot(BattleState.READY, "yes", "no")
+@pytest.mark.parametrize("state", [BattleState.READY, BattleState.VOTED, BattleState.SKIPPED])
+def test_the_end_says_which_answers_were_stopped(state: BattleState) -> None:
+    whole = snapshot(state, "yes", "no")
     (turn,) = whole.turns
     stopped = replace(turn, b=replace(turn.b, status=AnswerStatus.STOPPED))
-    end = list(events_since(replace(whole, turns=(stopped,)), Position()))
-    statuses = [event.data["status"] for event in end if event.name == "done"]
-    assert statuses == ["complete", "stopped"]
+    ended = replace(whole, turns=(stopped,))
+    *_, a, b, ready = events_since(ended, Position())
+    assert (a.data["status"], b.data["status"], ready.name) == ("complete", "stopped", "ready")
+    assert chat._note(ended) == "Stopped. You can vote on what you see."
 
 
 def test_that_the_rest_may_be_shown_is_said_once_and_before_the_end() -> None:
