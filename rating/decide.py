@@ -825,7 +825,7 @@ class Race:
     separated : Look or None
         The first that separates the two.
     votes, voters : int
-        All that there were, up to the budget, or to the planned votes of numbered looks.
+        All that there were, up to the budget.
     judge_weight : float or None
         What a judge's verdicts counted in the end, from 0 to 1; None without a judge.
     mode : "any" or int

@@ -48,11 +48,8 @@ def steps(n: int, model: str, scaffold: str) -> Iterator[dict[str, Any]]:
         yield {"kind": "tool_call", "name": "fetch", "arguments": {"url": ATTACK}}
         yield {"kind": "tool_result", "name": "fetch", "text": ATTACK + " and so on" * 2_000}
         yield {"kind": "message", "text": ATTACK}
-    yield {
-        "kind": "tool_call",
-        "name": "edit_file",
-        "arguments": {"path": file, "from": "offset", "to": "offset - 1"},
-    }
+    edit = {"path": file, "from": "offset", "to": "offset - 1"}
+    yield {"kind": "tool_call", "name": "edit_file", "arguments": edit}
     if model == "basalt-large":
         yield {"kind": "tool_call", "name": "run_tests", "arguments": {"only": file}}
         yield {"kind": "tool_result", "name": "run_tests", "text": "4 passed in 0.31 s"}
@@ -67,15 +64,11 @@ def run(n: int, model: str, scaffold: str) -> dict[str, Any]:
         f"```python\nvalue = rows[k] + offset - 1\n```\n\n"
     )
     outcome += "All four tests pass." if tested else "I have not run the tests."
-    return {
-        "item": f"task-{n}",
-        "model": model,
-        "scaffold": scaffold,
-        "prompt": task(n),
+    took = {"cost": 0.0417, "seconds": 83.25} if tested else {"cost": 0.0123, "seconds": 21.5}
+    return took | {
+        **{"item": f"task-{n}", "model": model, "scaffold": scaffold, "prompt": task(n)},
         "outcome": ATTACK if n == HOSTILE else outcome,
         "steps": list(steps(n, model, scaffold)),
-        "cost": 0.0417 if tested else 0.0123,
-        "seconds": 83.25 if tested else 21.5,
         "marks": {MARKS[0]: float(MARKS[1])} if tested else {},
     }
 

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,11 @@ from arena.cli import application, main
 ARENA = str(Path(sys.executable).parent / "arena")
 Ran = subprocess.CompletedProcess[str]
 
-GOOD = """
-[[models]]
-id = "x"
-name = "X"
-endpoint = "pocket://local/v1"
-model = "unigram"
-
-[[models]]
-id = "y"
-name = "Y"
-endpoint = "pocket://local/v1"
-model = "bigram"
-"""
+GOOD = "\n".join(
+    f'[[models]]\nid = "{id}"\nname = "{id.upper()}"\nendpoint = "pocket://local/v1"\n'
+    f'model = "{model}"\n'
+    for id, model in (("x", "unigram"), ("y", "bigram"))
+)
 
 
 class Command:
@@ -71,17 +63,21 @@ def invoke(words: Sequence[str], columns: int = 80) -> Ran:
     return subprocess.CompletedProcess(list(words), code, out.getvalue(), err.getvalue())
 
 
+def captured(
+    words: Sequence[str | Path],
+    folder: Path,
+    env: Mapping[str, str] | None = None,
+    seconds: float | None = 300,
+) -> Ran:
+    """Run a program in a folder, and give what it wrote and how it ended."""
+    return subprocess.run(
+        words, cwd=folder, env=env, timeout=seconds, capture_output=True, text=True, check=False
+    )
+
+
 def run(folder: Path, *words: str, **env: str) -> Ran:
     """Run the command in a process of its own, as a person does."""
-    return subprocess.run(
-        [ARENA, *words],
-        cwd=folder,
-        env=os.environ | {"ARENA_PAGE": "0"} | env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return captured([ARENA, *words], folder, os.environ | {"ARENA_PAGE": "0"} | env, 60)
 
 
 def refused(result: Ran, *words: str) -> None:

@@ -28,6 +28,8 @@ settings.load_profile("steady")
 EXAMPLES = "_hypothesis_internal_use_settings"
 LONG = Path(__file__).parent / "long.txt"
 """Files and tests that take half of the time: CI runs them, and `CI=1 make test`."""
+LONGEST = ("tests/rating/test_studies.py", "tests/test_tutorials.py", "tests/test_release.py")
+"""Files that take minutes on one worker: first, so that no worker ends with one alone."""
 
 
 def pytest_configure() -> None:
@@ -186,7 +188,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     computing = [file for file in files if not _waits(file)]
     place = {file: i / len(waiting) * 0.75 for i, file in enumerate(waiting)}
     place |= {file: i / len(computing) for i, file in enumerate(computing)}
-    items.sort(key=lambda item: place[item.path])
+    items.sort(key=lambda item: (not item.nodeid.startswith(LONGEST), place[item.path]))
 
 
 def _repeated(items: list[pytest.Item]) -> Iterator[pytest.Item]:

@@ -11,11 +11,9 @@ from tests.faulty_server import Behaviour, Fault, last_message
 
 ASKED = re.compile(r"Case (\d+)\?.*?(good|poor) answer", re.DOTALL)
 
-PREFERS_FIRST = Behaviour(
-    text="m", finish_reason="length", logprobs=(("m", -0.1, {"m": -0.1, "M": -2.4}),)
-)
-PREFERS_SECOND = Behaviour(
-    text="M", finish_reason="length", logprobs=(("M", -0.1, {"M": -0.1, "m": -2.4}),)
+PREFERS_FIRST, PREFERS_SECOND = (
+    Behaviour(text=a, finish_reason="length", logprobs=((a, -0.1, {a: -0.1, b: -2.4}),))
+    for a, b in ("mM", "Mm")
 )
 REJECTED = Behaviour(status=400, error={"message": "temperature is too high"})
 NEVER = Behaviour(fault=Fault.DROP)

@@ -6,7 +6,6 @@ Parquet is written here byte by byte: a writer of Parquet would hold what the fi
 import json
 import os
 import struct
-import subprocess
 import sys
 import zipfile
 import zlib
@@ -16,21 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.boards.export import COLUMNS
+from tests.command import ARENA, captured
 
 MB = 2**20
-CELLS = {
-    "model_a": "x",
-    "model_b": "y",
-    "winner": "model_a",
-    "voter": "ada",
-    "prompt_id": "p1",
-    "prompt": "Hello?",
-    "response_a": "Yes.",
-    "response_b": "No.",
-    "judge": "opal",
-    "order": "ab",
-}
-NAMES = tuple(CELLS)
+HEADER = "model_a,model_b,winner,voter,prompt_id,prompt,response_a,response_b,judge,order"
+NAMES = tuple(HEADER.split(","))
+VALUES = "x,y,model_a,ada,p1,Hello?,Yes.,No.,opal,ab"
+CELLS = dict(zip(NAMES, VALUES.split(","), strict=True))
 
 Make = Callable[[Path], None]
 
@@ -125,17 +116,9 @@ def column(
         path += [b"list", b"element"]
 
     def about_chunk(offset: int) -> list[Field]:
-        meta: list[Field] = [
-            (1, I32, 6),
-            (2, LIST, (I32, [0, 3, 8])),
-            (3, LIST, (BINARY, path)),
-            (4, I32, 2),  # gzip
-            (5, I64, n),
-            (6, I64, len(pages)),
-            (7, I64, len(pages)),
-            (9, I64, offset + first_page),
-            (11, I64, offset),
-        ]
+        meta: list[Field] = [(1, I32, 6), (2, LIST, (I32, [0, 3, 8])), (3, LIST, (BINARY, path))]
+        meta += [(4, I32, 2), (5, I64, n), (6, I64, len(pages)), (7, I64, len(pages))]  # 2 is gzip
+        meta += [(9, I64, offset + first_page), (11, I64, offset)]
         return [(2, I64, offset), (3, STRUCT, meta)]
 
     return schema, pages, about_chunk
@@ -171,13 +154,8 @@ def parquet(
             chunks.append(about(len(body)))
             body += pages
         group = [(1, LIST, (STRUCT, chunks)), (2, I64, len(body)), (3, I64, rows)]
-        footer: list[Field] = [
-            (1, I32, 1),
-            (2, LIST, (STRUCT, schema)),
-            (3, I64, rows * groups),
-            (4, LIST, (STRUCT, [group] * groups)),
-        ]
-        end = thrift(STRUCT, footer)
+        footer: list[Field] = [(1, I32, 1), (2, LIST, (STRUCT, schema)), (3, I64, rows * groups)]
+        end = thrift(STRUCT, [*footer, (4, LIST, (STRUCT, [group] * groups))])
         path.write_bytes(bytes(body) + end + struct.pack("<I", len(end)) + b"PAR1")
 
     return make
@@ -223,146 +201,127 @@ def empty_structs(path: Path) -> None:
     path.write_bytes(b"PAR1" + end + struct.pack("<I", len(end)) + b"PAR1")
 
 
-HEAD = ",".join(NAMES).encode() + b"\n"
+HEAD = HEADER.encode() + b"\n"
 ROW = ",".join(CELLS.values()).encode() + b"\n"
 CELL = b"x" * MB
 LINE = json.dumps(CELLS).encode() + b"\n"
 OPEN = json.dumps(CELLS | {"prompt": "@"}).encode().partition(b"@")
 
-TABLES: dict[str, tuple[str, Make]] = {
-    "Parquet, a text of 1 MB in 13,000 rows": ("f.parquet", parquet(13_000, prompt=[CELL])),
-    "Parquet, a name of 1 MB in 13,000 rows": (
-        "f.parquet",
-        parquet(13_000, voter=[CELL], judge=[CELL]),
-    ),
-    "Parquet, a text of 512 MB": ("f.parquet", parquet(1, prompt=huge)),
-    "Parquet, a name of 512 MB": ("f.parquet", parquet(1, voter=huge)),
-    "Parquet, 512 names of 1 MB": (
-        "f.parquet",
-        parquet(13_000, voter=lambda: [b"%4d" % n + CELL[4:] for n in range(512)]),
-    ),
-    "Parquet, a billion rows": ("f.parquet", parquet(2**28, groups=4)),
-    "Parquet, lists of 2^28 values": ("f.parquet", parquet(2, lists={"prompt": 2**27})),
-    "Parquet, a list of 13,000 texts of 1 MB": (
-        "f.parquet",
-        parquet(1, lists={"prompt": 13_000}, prompt=[CELL]),
-    ),
-    "Parquet, 20,000 columns": (
-        "f.parquet",
-        parquet(1, names=[*NAMES, *(f"c{n}" for n in range(20_000))]),
-    ),
-    "Parquet, a footer of empty structs": ("f.parquet", empty_structs),
-    "CSV, 20,000 columns": (
-        "f.csv",
-        raw(HEAD[:-1] + b"".join(b",c%d" % n for n in range(20_000)) + b"\n" + ROW),
-    ),
-    "CSV in gzip, a line of 512 MB": (
-        "f.csv.gz",
-        packed((HEAD + ROW[:-1], 1), (CELL, 512), (b"\n" + ROW, 1)),
-    ),
-    "CSV in gzip, 2,000 lines of 1 MB": (
-        "f.csv.gz",
-        packed((HEAD, 1), (ROW[:-1] + CELL + b"\n", 2000)),
-    ),
-    "CSV in gzip, 50 million rows": ("f.csv.gz", packed((HEAD, 1), (ROW * 10_000, 5_000))),
-    "CSV in gzip, a first line of 512 MB": ("f.csv.gz", packed((CELL, 512))),
-    "JSON lines in gzip, a line of 512 MB": (
-        "f.jsonl.gz",
-        packed((OPEN[0], 1), (CELL, 512), (OPEN[2] + b"\n", 1), (LINE, 3)),
-    ),
-    "JSON lines in gzip, 2,000 lines of 1 MB": (
-        "f.jsonl.gz",
-        packed((OPEN[0] + CELL + OPEN[2] + b"\n", 2000)),
-    ),
-    "JSON in gzip, a list of 5 million rows": (
-        "f.json.gz",
-        packed((b"[", 1), (LINE[:-1] + b",", 5_000_000), (LINE + b"]", 1)),
-    ),
-    "JSON in gzip, 64 MB of empty lists": (
-        "f.json.gz",
-        packed((b'[{"prompt": [[]', 1), (b",[]" * MB, 21), (b"]}]", 1)),
-    ),
-    "JSON, a number of 100 million digits": (
-        "f.json.gz",
-        packed((b'[{"prompt": ', 1), (b"9" * MB, 100), (b"}]", 1)),
-    ),
-    "JSON, 100,000 lists deep": ("f.json", raw(b"[" + json_of("[", "]", 100_000) + b"]")),
-    "JSON, 900 lists deep": ("f.json", raw(b"[" + json_of("[", "]", 900) + b"]")),
-    "JSON lines, 100,000 objects deep": (
-        "f.jsonl",
-        raw(LINE + json_of('{"a":[', "]}", 50_000) + b"\n"),
-    ),
-    "JSON lines, 900 lists deep": ("f.jsonl", raw(LINE + json_of("[", "]", 900) + b"\n")),
-    "Inspect's log, a header of 1 GB": ("f.eval", archive),
-}
+ENDINGS = {"JSON lines": "jsonl", "Inspect's log": "eval", "an export": "parquet"}
+"""Of files, by the first words of what they are; of others those words are the ending."""
+
+
+def filed(bombs: Mapping[str, Make]) -> dict[str, tuple[str, Make]]:
+    """Name the file of each."""
+    kinds = {what: what.partition(",")[0].removesuffix(" in gzip") for what in bombs}
+    endings = {what: ENDINGS.get(kind, kind.split()[-1].lower()) for what, kind in kinds.items()}
+    zips = {what: ".gz" if " in gzip," in what else "" for what in bombs}
+    return {what: (f"f.{endings[what]}{zips[what]}", make) for what, make in bombs.items()}
+
+
+TABLES = filed(
+    {
+        "Parquet, a text of 1 MB in 13,000 rows": parquet(13_000, prompt=[CELL]),
+        "Parquet, a name of 1 MB in 13,000 rows": parquet(13_000, voter=[CELL], judge=[CELL]),
+        "Parquet, a text of 512 MB": parquet(1, prompt=huge),
+        "Parquet, a name of 512 MB": parquet(1, voter=huge),
+        "Parquet, 512 names of 1 MB": parquet(
+            13_000, voter=lambda: [b"%4d" % n + CELL[4:] for n in range(512)]
+        ),
+        "Parquet, a billion rows": parquet(2**28, groups=4),
+        "Parquet, lists of 2^28 values": parquet(2, lists={"prompt": 2**27}),
+        "Parquet, a list of 13,000 texts of 1 MB": parquet(
+            1, lists={"prompt": 13_000}, prompt=[CELL]
+        ),
+        "Parquet, 20,000 columns": parquet(1, names=[*NAMES, *(f"c{n}" for n in range(20_000))]),
+        "Parquet, a footer of empty structs": empty_structs,
+        "CSV, 20,000 columns": raw(
+            HEAD[:-1] + b"".join(b",c%d" % n for n in range(20_000)) + b"\n" + ROW
+        ),
+        "CSV in gzip, a line of 512 MB": packed(
+            (HEAD + ROW[:-1], 1), (CELL, 512), (b"\n" + ROW, 1)
+        ),
+        "CSV in gzip, 2,000 lines of 1 MB": packed((HEAD, 1), (ROW[:-1] + CELL + b"\n", 2000)),
+        "CSV in gzip, 50 million rows": packed((HEAD, 1), (ROW * 10_000, 5_000)),
+        "CSV in gzip, a first line of 512 MB": packed((CELL, 512)),
+        "JSON lines in gzip, a line of 512 MB": packed(
+            (OPEN[0], 1), (CELL, 512), (OPEN[2] + b"\n", 1), (LINE, 3)
+        ),
+        "JSON lines in gzip, 2,000 lines of 1 MB": packed(
+            (OPEN[0] + CELL + OPEN[2] + b"\n", 2000)
+        ),
+        "JSON in gzip, a list of 5 million rows": packed(
+            (b"[", 1), (LINE[:-1] + b",", 5_000_000), (LINE + b"]", 1)
+        ),
+        "JSON in gzip, 64 MB of empty lists": packed(
+            (b'[{"prompt": [[]', 1), (b",[]" * MB, 21), (b"]}]", 1)
+        ),
+        "JSON in gzip, a number of 100 million digits": packed(
+            (b'[{"prompt": ', 1), (b"9" * MB, 100), (b"}]", 1)
+        ),
+        "JSON, 100,000 lists deep": raw(b"[" + json_of("[", "]", 100_000) + b"]"),
+        "JSON, 900 lists deep": raw(b"[" + json_of("[", "]", 900) + b"]"),
+        "JSON lines, 100,000 objects deep": raw(LINE + json_of('{"a":[', "]}", 50_000) + b"\n"),
+        "JSON lines, 900 lists deep": raw(LINE + json_of("[", "]", 900) + b"\n"),
+        "Inspect's log, a header of 1 GB": archive,
+    }
+)
 """What is read as a table."""
 
 EXPORT = tuple(COLUMNS)
 """Columns of an export of votes."""
 
-RECORDS: dict[str, tuple[str, Make]] = {
-    "an export, a text of 1 MB in 13,000 rows": (
-        "f.parquet",
-        parquet(13_000, names=EXPORT, winner=[CELL]),
-    ),
-    "an export, exclusions of 1 MB in 13,000 rows": (
-        "f.parquet",
-        parquet(13_000, names=EXPORT, exclusion=[CELL], link=[b"2"], links=[b"9"]),
-    ),
-    "an export, a text of 512 MB": ("f.parquet", parquet(1, names=EXPORT, pacing=huge)),
-    "an export, a billion rows": ("f.parquet", parquet(2**28, groups=4, names=EXPORT)),
-    "an export, a list of 2^28 values": (
-        "f.parquet",
-        parquet(2, names=EXPORT, lists={"tagger": 2**27}),
-    ),
-    "an export, 2,000 lines of 1 MB": (
-        "f.csv.gz",
-        packed(
+RECORDS = filed(
+    {
+        "an export, a text of 1 MB in 13,000 rows": parquet(13_000, names=EXPORT, winner=[CELL]),
+        "an export, exclusions of 1 MB in 13,000 rows": parquet(
+            13_000, names=EXPORT, exclusion=[CELL], link=[b"2"], links=[b"9"]
+        ),
+        "an export, a text of 512 MB": parquet(1, names=EXPORT, pacing=huge),
+        "an export, a billion rows": parquet(2**28, groups=4, names=EXPORT),
+        "an export, a list of 2^28 values": parquet(2, names=EXPORT, lists={"tagger": 2**27}),
+        "an export as CSV in gzip, 2,000 lines of 1 MB": packed(
             (",".join(EXPORT).encode() + b"\n", 1),
             (b",".join([b"1"] * (len(EXPORT) - 1)) + b"," + CELL + b"\n", 2000),
         ),
-    ),
-}
+    }
+)
 """What ``arena verify`` reads."""
 
-WITHIN: dict[str, tuple[str, Make]] = {
-    "Parquet, a text of 1 MB in 31 rows": ("f.parquet", parquet(31, prompt=[CELL])),
-    "Parquet, 31 names of 1 MB": (
-        "f.parquet",
-        parquet(31, voter=lambda: [b"%4d" % n + CELL[8:] for n in range(31)]),
-    ),
-    "Parquet, a list of 9 texts of 1 MB in 3 rows": (
-        "f.parquet",
-        parquet(3, lists={"prompt": 9}, prompt=[CELL]),
-    ),
-    "Parquet, 199,000 rows": ("f.parquet", parquet(199_000)),
-    "CSV in gzip, 31 MB of short rows": ("f.csv.gz", packed((HEAD, 1), (ROW * 1000, 720))),
-    "CSV in gzip, 31 lines of 1 MB": (
-        "f.csv.gz",
-        packed((HEAD, 1), (ROW[:-1] + CELL[99:] + b"\n", 31)),
-    ),
-    "JSON lines in gzip, 181,000 rows": ("f.jsonl.gz", packed((LINE * 1000, 181))),
-    "JSON lines in gzip, 15 MB with an emoji": (
-        "f.jsonl.gz",
-        packed((OPEN[0] + "😀".encode(), 1), (CELL, 15), (OPEN[2] + b"\n", 1)),
-    ),
-    "JSON in gzip, 499,000 empty lists": (
-        "f.json.gz",
-        packed((b'[{"prompt": [[]', 1), (b",[]" * 1000, 499), (b"]}]", 1)),
-    ),
-}
+WITHIN = filed(
+    {
+        "Parquet, a text of 1 MB in 31 rows": parquet(31, prompt=[CELL]),
+        "Parquet, 31 names of 1 MB": parquet(
+            31, voter=lambda: [b"%4d" % n + CELL[8:] for n in range(31)]
+        ),
+        "Parquet, a list of 9 texts of 1 MB in 3 rows": parquet(
+            3, lists={"prompt": 9}, prompt=[CELL]
+        ),
+        "Parquet, 199,000 rows": parquet(199_000),
+        "CSV in gzip, 31 MB of short rows": packed((HEAD, 1), (ROW * 1000, 720)),
+        "CSV in gzip, 31 lines of 1 MB": packed((HEAD, 1), (ROW[:-1] + CELL[99:] + b"\n", 31)),
+        "JSON lines in gzip, 181,000 rows": packed((LINE * 1000, 181)),
+        "JSON lines in gzip, 15 MB with an emoji": packed(
+            (OPEN[0] + "😀".encode(), 1), (CELL, 15), (OPEN[2] + b"\n", 1)
+        ),
+        "JSON in gzip, 499,000 empty lists": packed(
+            (b'[{"prompt": [[]', 1), (b",[]" * 1000, 499), (b"]}]", 1)
+        ),
+    }
+)
 """Files that are just within the limits of their size, or exceed another one by little."""
 
 DEEP = "[" * 5_000 + "]" * 5_000
-OTHERS: dict[str, tuple[str, Make]] = {
-    "TOML, lists 5,000 deep": ("f.toml", raw(f"models = {DEEP}\n".encode())),
-    "TOML, a key of 100,000 parts": ("f.toml", raw(b"a" + b".a" * 100_000 + b" = 1\n")),
-    "TOML, 20 MB of empty lists": ("f.toml", raw(b"models = [[]" + b",[]" * 7_000_000 + b"]\n")),
-    "JSON, an object of lists 900 deep": (
-        "f.json",
-        raw(f'{{"ratings": {"[" * 900 + "]" * 900}}}'.encode()),
-    ),
-}
+OTHERS = filed(
+    {
+        "TOML, lists 5,000 deep": raw(f"models = {DEEP}\n".encode()),
+        "TOML, a key of 100,000 parts": raw(b"a" + b".a" * 100_000 + b" = 1\n"),
+        "TOML, 20 MB of empty lists": raw(b"models = [[]" + b",[]" * 7_000_000 + b"]\n"),
+        "JSON, an object of lists 900 deep": raw(
+            f'{{"ratings": {"[" * 900 + "]" * 900}}}'.encode()
+        ),
+    }
+)
 """Rosters, methods, boards."""
 
 _LAUNCH = """
@@ -399,19 +358,13 @@ class Ended(NamedTuple):
 
 def measured(folder: Path, *words: str, seconds: int = 100) -> Ended:
     """Run the command in a folder, started by a small process: a fork would count our memory."""
-    arena = str(Path(sys.executable).parent / "arena")
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", _LAUNCH, str(seconds), arena, *words],
-        cwd=folder,
-        env=os.environ | {"ARENA_PAGE": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    launch = [sys.executable, "-S", "-c", _LAUNCH, str(seconds), ARENA, *words]
+    done = captured(launch, folder, os.environ | {"ARENA_PAGE": "0"})
+    assert done.returncode == 0, done.stderr
     return Ended(*json.loads(done.stdout))
 
 
-GOOD = b",".join(name.encode() for name in NAMES) + b"\n" + ROW + ROW.replace(b"model_a", b"tie")
+GOOD = HEAD + ROW + ROW.replace(b"model_a", b"tie")
 
 JUDGE_RUN = ("judge", "run", "--method", "pairwise", "--judge", "pocket-judge", "--dry-run")
 READ_TABLES: tuple[tuple[str, ...], ...] = (

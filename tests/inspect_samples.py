@@ -4,6 +4,7 @@ from typing import Any
 
 HOSTILE = "</pre><script>taken()</script> \x1b[31m \u202eback\u202c"
 SYSTEM = "You have tools."
+LOCKED = {"type": "permission", "message": "It is locked."}
 
 
 def message(role: str, content: object, **more: object) -> dict[str, Any]:
@@ -23,18 +24,11 @@ def sample(
     last = message("assistant", answer, tool_calls=more.pop("calls", None))
     written = [message("system", SYSTEM), *asked, *(working(n) if steps is None else steps), last]
     return {
-        "id": f"q{n}",
-        "epoch": 1,
-        "input": task,
-        "target": str(7 * n),
-        "messages": written,
+        **{"id": f"q{n}", "epoch": 1, "input": task, "target": str(7 * n), "messages": written},
         "output": {"completion": answer, "choices": [{"message": last}], "error": None},
         "scores": {"match": {"value": "C"}},
         "model_usage": {"lab/one": {"total_cost": 0.25}, "lab/helper": {"total_cost": 0.5}},
-        "total_time": 12.5,
-        "uuid": None,
-        "events": 3,
-        **more,
+        **{"total_time": 12.5, "uuid": None, "events": 3, **more},
     }
 
 
@@ -53,9 +47,7 @@ def working(n: int) -> list[dict[str, Any]]:
         message("assistant", parts, tool_calls=[call("times", a=n, b=7)]),
         message("tool", str(7 * n), function="times", error=None),
         message("assistant", "", tool_calls=[call("save", value=7 * n)]),
-        message(
-            "tool", "", function="save", error={"type": "permission", "message": "It is locked."}
-        ),
+        message("tool", "", function="save", error=LOCKED),
         message("user", "Go on."),
     ]
 
@@ -64,8 +56,5 @@ def log(model: str, samples: list[dict[str, Any]], **more: Any) -> dict[str, Any
     """Give a log as `judge.tables.inspect_logs.plain_log` does, so far as it is read."""
     spec = {"task": "sums", "model": model, "solver": None, "task_args_passed": {}, **more}
     steps = spec.pop("steps", [{"solver": "react", "params_passed": {}}])
-    return {
-        "eval": spec,
-        "plan": {"steps": steps, "config": spec.pop("config", {})},
-        "samples": samples,
-    }
+    plan = {"steps": steps, "config": spec.pop("config", {})}
+    return {"eval": spec, "plan": plan, "samples": samples}

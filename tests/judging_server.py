@@ -53,11 +53,13 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def judging_server(script: Script) -> Iterator[JudgingServer]:
-    """Run a judge on a free port of this machine, in threads of its own."""
+def judging_server(script: Script, folder: Path | None = None) -> Iterator[JudgingServer]:
+    """Run a judge on a free port of this machine, in threads of its own, and write its roster."""
     with _Server(("127.0.0.1", 0), _Handler) as server:
         served = JudgingServer(f"http://127.0.0.1:{server.server_port}/v1", script)
         server.served = served  # type: ignore[attr-defined]
+        if folder is not None:
+            served.roster(folder)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:

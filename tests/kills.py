@@ -30,15 +30,11 @@ from tests.serving import Visitor, client_of, write_roster
 N_PLAYERS = 6
 BATTLES_EACH = 3
 OUTCOMES = ("model_a", "model_b", "tie", "both_bad", "skip")
-SETTINGS = {
-    "ARENA_PAGE": "0",
-    "ARENA_SECRET_KEY": "the same after a restart",
-    "ARENA_CHARACTERS_PER_S": "50000",
-    "ARENA_BATTLES_PER_VOTER_HOUR": "1000000",
-    "ARENA_BATTLES_PER_ADDRESS_HOUR": "1000000",
-    "ARENA_RUNNING_PER_VOTER": "500",
-    "ARENA_RUNNING_PER_ADDRESS": "500",
-}
+MANY = ("ARENA_BATTLES_PER_VOTER_HOUR", "ARENA_BATTLES_PER_ADDRESS_HOUR")
+AT_ONCE = ("ARENA_RUNNING_PER_VOTER", "ARENA_RUNNING_PER_ADDRESS")
+SETTINGS = {"ARENA_PAGE": "0", "ARENA_SECRET_KEY": "the same after a restart"}
+SETTINGS |= dict.fromkeys(MANY, "1000000") | dict.fromkeys(AT_ONCE, "500")
+SETTINGS["ARENA_CHARACTERS_PER_S"] = "50000"
 CHECKED_EVERY = 20
 """Rounds after which the whole log is read again: reading it takes ever longer."""
 
@@ -224,11 +220,9 @@ def check(store: Store, rounds: Rounds, *, whole: bool) -> None:
 
 
 def running(store: Store) -> int:
-    states = (BattleState.CREATED, BattleState.STREAMING)
+    run = col(BattleRow.state).in_((BattleState.CREATED, BattleState.STREAMING))
     with store.reading() as session:
-        return len(
-            session.exec(select(BattleRow.id).where(col(BattleRow.state).in_(states))).all()
-        )
+        return len(session.exec(select(BattleRow.id).where(run)).all())
 
 
 def lost_and_doubled(votes: LoggedVotes, acknowledged: Mapping[str, str]) -> tuple[int, int]:

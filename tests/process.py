@@ -112,12 +112,13 @@ class Process:
         return code
 
 
-def until(holds: Callable[[], bool], within_s: float = 60.0) -> None:
-    """Wait for something that another process or thread does."""
+def until(holds: Callable[[], bool], within_s: float = 60.0, by: Process | None = None) -> None:
+    """Wait for something that another process or thread does, as long as it is there."""
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline
-        time.sleep(0.01)
+        assert by is None or by.poll() is None, "the process has ended"
+        time.sleep(0.01 if by is None else 0.001)
 
 
 class _File:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from arena.domain.vote import FailureClass as Failure
@@ -106,203 +105,142 @@ FASTCHAT = "FastChat, fastchat/constants.py, ErrorCode"
 LITELLM = "LiteLLM, map_finish_reason"
 STRANDS = "Strands Agents, StopReason"
 
-CUT_SHORT = {"deltas": ({"content": BEGUN},), "text": BEGUN, "cut": True}
-BLOCKED = {"deltas": ({"content": BEGUN},), "end": Failure.CONTENT_FILTER}
-BROKEN = {"deltas": ({"content": BEGUN},), "end": Failure.OVERLOADED}
+WHOLE = ({"content": BEGUN}, {"content": TEXT[20:]})
+CUT: Mapping[str, Any] = {"text": BEGUN, "cut": True}
+BLOCKED = {"end": Failure.CONTENT_FILTER}
+BROKEN = {"end": Failure.OVERLOADED}
+KINDS = {"cut": CUT, "blocked": BLOCKED, "broken": BROKEN}
+
+SORRY = {"content": None, "refusal": "I'm sorry, I cannot help with that."}
+TOOLS = {"content": None, "tool_calls": [{"index": 0, "id": "x", "type": "function"}]}
+NO_TEXT = {"content": None}
+THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]}
+REFUSED = {"content": [{"type": "refusal", "refusal": "I cannot."}]}
+GIVEN_UP = {"error": {"code": 502, "message": "Provider returned error"}}
+LIMITED = {"error": {"code": 429, "message": "Rate limited"}}
+NATIVE = {"native_finish_reason": "MAX_TOKENS"}
+CRASH = {"code": 500, "message": "no slot", "type": "server_error"}
+SHIFT = CRASH | {"message": "context shift"}
+NETWORK = {"text": "**NETWORK ERROR**", "error_code": 50001}
 
 
-def _of(source: str, finish: str | None, kind: Mapping[str, Any] = {}) -> ProviderReply:
-    return ProviderReply(source=source, finish=finish, **kind)
+def _part(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
 
 
-def _error(source: str, last: str, **values: Any) -> ProviderReply:
-    kind = {"end": Failure.OVERLOADED} | values
-    return ProviderReply(
-        source=source, deltas=({"content": BEGUN},), last=last, only_streamed=True, **kind
-    )
+def _odd(source: str, what: str, *deltas: Mapping[str, Any], **values: Any) -> ProviderReply:
+    """Give a reply that does something else; it breaks off if no deltas are given."""
+    return ProviderReply(source=source, what=what, deltas=deltas or WHOLE[:1], **values)
 
 
-_openrouter = partial(ProviderReply, source=OPENROUTER, deltas=({"content": BEGUN},))
-REPLIES: Mapping[str, ProviderReply] = {
-    "openai-stop": _of(OPENAI, "stop"),
-    "openai-length": _of(OPENAI, "length", CUT_SHORT),
-    "openai-filter": _of(OPENAI, "content_filter", BLOCKED),
-    "openai-refusal": ProviderReply(
-        what="`refusal` in the message",
-        source=OPENAI,
-        deltas=({"content": None, "refusal": "I'm sorry, I cannot help with that."},),
-        end=Failure.CONTENT_FILTER,
-    ),
-    "openai-tools": ProviderReply(
-        what="`tool_calls` without text",
-        source=OPENAI,
-        deltas=({"content": None, "tool_calls": [{"index": 0, "id": "x", "type": "function"}]},),
-        finish="tool_calls",
-        end=Failure.EMPTY,
-    ),
-    "openai-tools-and-text": _of(OPENAI, "tool_calls"),
-    "openai-function": ProviderReply(
-        what="`function_call` without text",
-        source=OPENAI,
-        deltas=({"content": None},),
-        finish="function_call",
-        end=Failure.EMPTY,
-    ),
-    "azure-filter-begun": _of(AZURE, "content_filter", BLOCKED),
-    "azure-content-filtered": _of(AZURE, "content_filtered", BLOCKED),
-    "anthropic-end": _of(ANTHROPIC, "end_turn"),
-    "anthropic-sequence": _of(ANTHROPIC, "stop_sequence"),
-    "anthropic-tokens": _of(ANTHROPIC, "max_tokens", CUT_SHORT),
-    "anthropic-window": _of(ANTHROPIC, "model_context_window_exceeded", CUT_SHORT),
-    "anthropic-refusal": _of(ANTHROPIC, "refusal", BLOCKED),
-    "anthropic-pause": _of(ANTHROPIC, "pause_turn", BROKEN),
-    "anthropic-tool": ProviderReply(
-        what="`tool_use` without text",
-        source=ANTHROPIC,
-        deltas=({"content": None},),
-        finish="tool_use",
-        end=Failure.EMPTY,
-    ),
-    "anthropic-error-event": _error(
+def _ends(source: str, finishes: str) -> Iterator[ProviderReply]:
+    """Give a reply for each finish reason; after a sign of equality stands which kind it is of."""
+    for finish, _, kind in (one.partition("=") for one in finishes.split(", ")):
+        yield _odd(source, "", *(() if kind else WHOLE), finish=finish, **KINDS.get(kind, {}))
+
+
+def _empty(source: str, finish: str, delta: Mapping[str, Any] = NO_TEXT) -> ProviderReply:
+    return _odd(source, f"`{finish}` without text", delta, finish=finish, end=Failure.EMPTY)
+
+
+def _error(
+    source: str, what: str, last: str | Mapping[str, Any], done: bool = True
+) -> ProviderReply:
+    text = last if isinstance(last, str) else _event(last)
+    return _odd(source, what, last=text, done=done, only_streamed=True, **BROKEN)
+
+
+_REPLIES = (
+    *_ends(OPENAI, "stop, length=cut, content_filter=blocked"),
+    _odd(OPENAI, "`refusal` in the message", SORRY, **BLOCKED),
+    _empty(OPENAI, "tool_calls", TOOLS),
+    *_ends(OPENAI, "tool_calls"),
+    _empty(OPENAI, "function_call"),
+    *_ends(AZURE, "content_filter=blocked, content_filtered=blocked"),
+    *_ends(ANTHROPIC, "end_turn, stop_sequence, max_tokens=cut"),
+    *_ends(ANTHROPIC, "model_context_window_exceeded=cut, refusal=blocked, pause_turn=broken"),
+    _empty(ANTHROPIC, "tool_use"),
+    _error(
         "Anthropic API, streaming messages, error events",
-        "event: error\ndata: "
-        + json.dumps({"type": "error", "error": {"type": "overloaded_error", "message": "Busy"}})
-        + "\n\n",
+        "`event: error`",
+        "event: error\n"
+        + _event({"type": "error", "error": {"type": "overloaded_error", "message": "Busy"}}),
         done=False,
-        what="`event: error`",
     ),
-    "gemini-stop": _of(GEMINI, "STOP"),
-    "gemini-tokens": _of(GEMINI, "MAX_TOKENS", CUT_SHORT),
-    "gemini-safety": _of(GEMINI, "SAFETY", BLOCKED),
-    "gemini-recitation": _of(GEMINI, "RECITATION", BLOCKED),
-    "gemini-blocklist": _of(GEMINI, "BLOCKLIST", BLOCKED),
-    "gemini-prohibited": _of(GEMINI, "content_filter: PROHIBITED_CONTENT", BLOCKED),
-    "gemini-spii": _of(GEMINI, "SPII", BLOCKED),
-    "gemini-image": _of(GEMINI, "IMAGE_SAFETY", BLOCKED),
-    "gemini-other": _of(GEMINI, "OTHER", BROKEN),
-    "gemini-language": _of(GEMINI, "LANGUAGE", BROKEN),
-    "gemini-call": _of(GEMINI, "MALFORMED_FUNCTION_CALL", BROKEN),
-    "mistral-model-length": _of(MISTRAL, "model_length", CUT_SHORT),
-    "mistral-error": _of(MISTRAL, "error", BROKEN),
-    "mistral-thinking": ProviderReply(
-        what="parts of type `thinking` and `text`",
-        source=MISTRAL,
-        deltas=(
-            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]}]},
-            {"content": [{"type": "text", "text": BEGUN}]},
-            {"content": TEXT[20:]},
-        ),
-        message={
-            "content": [
-                {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]},
-                {"type": "text", "text": TEXT},
-            ]
-        },
+    *_ends(GEMINI, "STOP, MAX_TOKENS=cut, SAFETY=blocked, RECITATION=blocked, BLOCKLIST=blocked"),
+    *_ends(GEMINI, "content_filter: PROHIBITED_CONTENT=blocked, SPII=blocked"),
+    *_ends(GEMINI, "IMAGE_SAFETY=blocked, OTHER=broken, LANGUAGE=broken"),
+    *_ends(GEMINI, "MALFORMED_FUNCTION_CALL=broken"),
+    *_ends(MISTRAL, "model_length=cut, error=broken"),
+    _odd(
+        MISTRAL,
+        "parts of type `thinking` and `text`",
+        {"content": [THINKING]},
+        {"content": [_part(BEGUN)]},
+        {"content": TEXT[20:]},
+        message={"content": [THINKING, _part(TEXT)]},
         reasoning=THOUGHT,
     ),
-    "parts-of-text": ProviderReply(
-        what="content as parts of type `text`",
-        source="LiteLLM, content as a list of parts",
-        deltas=(
-            {"content": [{"type": "text", "text": BEGUN}, {"type": "text", "text": TEXT[20:]}]},
-        ),
-        message={"content": [{"type": "text", "text": TEXT}]},
+    _odd(
+        "LiteLLM, content as a list of parts",
+        "content as parts of type `text`",
+        {"content": [_part(BEGUN), _part(TEXT[20:])]},
+        message={"content": [_part(TEXT)]},
     ),
-    "parts-with-a-refusal": ProviderReply(
-        what="content as a part of type `refusal`",
-        source=OPENAI,
-        deltas=({"content": [{"type": "refusal", "refusal": "I cannot."}]},),
-        message={"content": [{"type": "refusal", "refusal": "I cannot."}]},
-        end=Failure.CONTENT_FILTER,
-    ),
-    "bedrock-end": _of(BEDROCK, "end_turn"),
-    "bedrock-guardrail": _of(BEDROCK, "guardrail_intervened", BLOCKED),
-    "bedrock-filtered": _of(BEDROCK, "content_filtered", BLOCKED),
-    "bedrock-output": _of(BEDROCK, "malformed_model_output", BROKEN),
-    "cohere-complete": _of(COHERE, "COMPLETE"),
-    "cohere-sequence": _of(COHERE, "STOP_SEQUENCE"),
-    "cohere-tokens": _of(COHERE, "MAX_TOKENS", CUT_SHORT),
-    "cohere-error": _of(COHERE, "ERROR", BROKEN),
-    "cohere-toxic": _of(COHERE, "ERROR_TOXIC", BLOCKED),
-    "cohere-limit": _of(COHERE, "ERROR_LIMIT", BROKEN),
-    "cohere-timeout": _of(COHERE, "TIMEOUT", BROKEN),
-    "openrouter-finish": _of(OPENROUTER, "error", BROKEN),
-    "openrouter-choice": _openrouter(
-        what="`error` in the choice",
+    _odd(OPENAI, "content as a part of type `refusal`", REFUSED, message=REFUSED, **BLOCKED),
+    *_ends(BEDROCK, "end_turn, guardrail_intervened=blocked, content_filtered=blocked"),
+    *_ends(BEDROCK, "malformed_model_output=broken"),
+    *_ends(COHERE, "COMPLETE, STOP_SEQUENCE, MAX_TOKENS=cut, ERROR=broken"),
+    *_ends(COHERE, "ERROR_TOXIC=blocked, ERROR_LIMIT=broken, TIMEOUT=broken"),
+    *_ends(OPENROUTER, "error=broken"),
+    _odd(OPENROUTER, "`error` in the choice", finish="error", choice=GIVEN_UP, **BROKEN),
+    _odd(
+        OPENROUTER,
+        "`error` beside the choice",
         finish="error",
-        choice={"error": {"code": 502, "message": "Provider returned error"}},
-        end=Failure.OVERLOADED,
-    ),
-    "openrouter-top": _openrouter(
-        what="`error` beside the choice",
-        finish="error",
-        fields={"error": {"code": 429, "message": "Rate limited"}},
+        fields=LIMITED,
         end=Failure.RATE_LIMIT,
     ),
-    "openrouter-native": _openrouter(
-        what="`native_finish_reason: MAX_TOKENS` beside `stop`",
-        choice={"native_finish_reason": "MAX_TOKENS"},
-        text=BEGUN,
-        cut=True,
-    ),
-    "vllm-abort": _of(VLLM, "abort", BROKEN),
-    "vllm-error": _of(VLLM, "error", BROKEN),
-    "sglang-abort": _of(SGLANG, "abort", BROKEN),
-    "tgi-eos": _of(TGI, "eos_token"),
-    "together-eos": _of(TOGETHER, "eos"),
-    "deepseek-resource": _of(DEEPSEEK, "insufficient_system_resource", BROKEN),
-    "zhipu-sensitive": _of(ZHIPU, "sensitive", BLOCKED),
-    "zhipu-network": _of(ZHIPU, "network_error", BROKEN),
-    "ollama-load": _of(OLLAMA, "load", BROKEN),
-    "ollama-unload": _of(OLLAMA, "unload", BROKEN),
-    "litellm-guardrail": _of(LITELLM, "guardrail_intervened", BLOCKED),
-    "strands-camel": _of(STRANDS, "contentFiltered", BLOCKED),
-    "strands-end": _of(STRANDS, "endTurn"),
-    "llama-cpp-error-line": _error(
-        LLAMA_CPP,
-        'error: {"code": 500, "message": "context shift", "type": "server_error"}\n\n',
-        what="a line `error:`",
-    ),
-    "llama-cpp-error-data": _error(
-        LLAMA_CPP,
-        _event({"error": {"code": 500, "message": "no slot", "type": "server_error"}}),
-        what="an event with `error`",
-    ),
-    "fastchat-code": _error(
-        FASTCHAT,
-        _event({"text": "**NETWORK ERROR**", "error_code": 50001}),
-        what="an event with `error_code`",
-    ),
-    "fastapi-detail": _error(
-        "FastAPI, HTTPException",
-        _event({"detail": "Internal error"}),
-        what="an event with `detail`",
-    ),
-    "envoy-message": _error(
+    _odd(OPENROUTER, "`native_finish_reason: MAX_TOKENS` beside `stop`", choice=NATIVE, **CUT),
+    *_ends(VLLM, "abort=broken, error=broken"),
+    *_ends(SGLANG, "abort=broken"),
+    *_ends(TGI, "eos_token"),
+    *_ends(TOGETHER, "eos"),
+    *_ends(DEEPSEEK, "insufficient_system_resource=broken"),
+    *_ends(ZHIPU, "sensitive=blocked, network_error=broken"),
+    *_ends(OLLAMA, "load=broken, unload=broken"),
+    *_ends(LITELLM, "guardrail_intervened=blocked"),
+    *_ends(STRANDS, "contentFiltered=blocked, endTurn"),
+    _error(LLAMA_CPP, "a line `error:`", f"error: {json.dumps(SHIFT)}\n\n"),
+    _error(LLAMA_CPP, "an event with `error`", {"error": CRASH}),
+    _error(FASTCHAT, "an event with `error_code`", NETWORK),
+    _error("FastAPI, HTTPException", "an event with `detail`", {"detail": "Internal error"}),
+    _error(
         "Envoy, upstream errors behind a gateway",
-        _event({"message": "upstream connect error", "code": 503, "type": "server_error"}),
-        what="an event with `code` and `message`",
+        "an event with `code` and `message`",
+        {"message": "upstream connect error", "code": 503, "type": "server_error"},
     ),
-    "bedrock-exception": _error(
+    _error(
         "Amazon Bedrock API, ResponseStream, exceptions",
-        _event({"internalServerException": {"message": "failed"}}),
-        what="an event with `internalServerException`",
+        "an event with `internalServerException`",
+        {"internalServerException": {"message": "failed"}},
     ),
-    "responses-failed": _error(
+    _error(
         "OpenAI API reference, responses, status",
-        _event({"status": "failed", "message": "x"}),
-        what="an event with `status: failed`",
+        "an event with `status: failed`",
+        {"status": "failed", "message": "x"},
     ),
-    "error-as-text": _error(
-        "LM Studio, errors as text",
-        _event({"error": "model crashed"}),
-        what="an event with `error` as text",
+    _error(
+        "LM Studio, errors as text", "an event with `error` as text", {"error": "model crashed"}
     ),
-    "unknown-word": _of(
-        "none: a word that no document has", "gone_fishing", {**BROKEN, "end": Failure.MALFORMED}
-    ),
-    "no-reason": _of("Ollama and llama.cpp of early versions", None),
+    _odd("none: a word that no document has", "", finish="gone_fishing", end=Failure.MALFORMED),
+    _odd("Ollama and llama.cpp of early versions", "", *WHOLE, finish=None),
+)
+REPLIES: Mapping[str, ProviderReply] = {
+    f"{one.source.split()[0].strip(',:').lower()}-{one.what or one.finish}": one
+    for one in _REPLIES
 }
+"""By who sends them and what they do, as `openai-stop`."""
 
 
 def _chunk(delta: object, finish: str | None = None, **fields: object) -> str:
@@ -311,212 +249,134 @@ def _chunk(delta: object, finish: str | None = None, **fields: object) -> str:
     )
 
 
+def _one(**choice: object) -> str:
+    return _event({"choices": [choice]})
+
+
+Shape = tuple[str, str, Failure | None]
+_TEXT, _BEGIN = _chunk({"content": TEXT}), _chunk({"content": BEGUN})
 _STOP, _DONE = _chunk({}, "stop"), "data: [DONE]\n\n"
+_END = _STOP + _DONE
 _USAGE = {"prompt_tokens": 5, "completion_tokens": 0, "total_tokens": 5}
+_OF_USAGE = _event({"choices": [], "usage": _USAGE})
+_FILTERED = {"index": 0, "content_filter_results": {}, "finish_reason": None}
+_OTHER = {"index": 1, "delta": {"content": "Other."}}
+_PARTS = [BEGUN, {"text": TEXT[20:30]}, {"type": "output_text", "text": TEXT[30:]}]
 
 
-def _with_text(*before: str, after: str = "") -> str:
-    return "".join(before) + _chunk({"content": TEXT}) + after + _STOP + _DONE
+def _with_text(before: str, after: str = "") -> str:
+    return before + _TEXT + after + _END
 
 
-SHAPES: Mapping[str, tuple[str, str, Failure | None]] = {
-    "an empty choice before the text": (
+def _shape(source: str, stream: str, end: Failure | None = None) -> Shape:
+    return source, stream, end
+
+
+def _broken(
+    source: str, event: str | Mapping[str, Any], end: Failure = Failure.OVERLOADED
+) -> Shape:
+    """Give a stream that says in the middle of its text that it is no answer."""
+    return source, _BEGIN + (event if isinstance(event, str) else _event(event)) + _DONE, end
+
+
+SHAPES: Mapping[str, Shape] = {
+    "an empty choice before the text": _shape(
         "Azure OpenAI, asynchronous content filter",
         _with_text(
             _event({"id": "", "choices": [], "prompt_filter_results": [{"prompt_index": 0}]}),
-            after=_event(
-                {
-                    "id": "",
-                    "choices": [{"index": 0, "content_filter_results": {}, "finish_reason": None}],
-                }
-            ),
+            after=_event({"id": "", "choices": [_FILTERED]}),
         ),
-        None,
     ),
-    "comments that keep a connection open": (
-        OPENROUTER,
-        _with_text(": OPENROUTER PROCESSING\n\n"),
-        None,
+    "comments that keep a connection open": _shape(
+        OPENROUTER, _with_text(": OPENROUTER PROCESSING\n\n")
     ),
-    "a usage before the text": (
-        VLLM,
-        _with_text(_chunk({"role": "assistant"}, usage=_USAGE)),
-        None,
+    "a usage before the text": _shape(
+        VLLM, _with_text(_chunk({"role": "assistant"}, usage=_USAGE))
     ),
-    "a usage as the last event": (
-        OPENAI,
-        _with_text(after="") + _event({"choices": [], "usage": _USAGE}),
-        None,
-    ),
+    "a usage as the last event": (OPENAI, _with_text("") + _OF_USAGE, None),
     "a null delta": (LITELLM, _with_text(_chunk(None)), None),
     "null choices": (LITELLM, _with_text(_event({"id": "c1", "choices": None})), None),
-    "another choice first": (
-        OPENAI,
-        _with_text(
-            _event({"id": "c1", "choices": [{"index": 1, "delta": {"content": "Other."}}]})
-        ),
-        None,
+    "another choice first": (OPENAI, _with_text(_event({"id": "c1", "choices": [_OTHER]})), None),
+    "a message in place of a delta": _shape(
+        OLLAMA, _one(index=0, message={"content": TEXT}, finish_reason="stop")
     ),
-    "a message in place of a delta": (
-        OLLAMA,
-        _event({"choices": [{"index": 0, "message": {"content": TEXT}, "finish_reason": "stop"}]}),
-        None,
+    "a text in place of a delta": _shape(
+        "OpenAI API reference, completions", _one(index=0, text=TEXT, finish_reason="stop") + _DONE
     ),
-    "a text in place of a delta": (
-        "OpenAI API reference, completions",
-        _event({"choices": [{"index": 0, "text": TEXT, "finish_reason": "stop"}]}) + _DONE,
-        None,
+    "reasoning as an object": _shape(
+        OPENROUTER, _with_text(_chunk({"reasoning": {"text": THOUGHT}}))
     ),
-    "reasoning as an object": (
-        OPENROUTER,
-        _with_text(_chunk({"reasoning": {"text": THOUGHT}})),
-        None,
-    ),
-    "reasoning as details": (
+    "reasoning as details": _shape(
         OPENROUTER,
         _with_text(_chunk({"reasoning_details": [{"type": "reasoning.text", "text": THOUGHT}]})),
-        None,
     ),
-    "choices as an object": (
+    "choices as an object": _shape(
         "none: a gateway that rewrites lists",
-        _event({"choices": {"0": {"delta": {"content": TEXT}}}}) + _STOP + _DONE,
+        _event({"choices": {"0": {"delta": {"content": TEXT}}}}) + _END,
         Failure.MALFORMED,
     ),
-    "a finish reason as an object": (
+    "a finish reason as an object": _shape(
         "none: a gateway that rewrites words",
-        _chunk({"content": TEXT}) + _chunk({}, {"type": "stop"}) + _DONE,  # type: ignore[arg-type]
+        _TEXT + _chunk({}, {"type": "stop"}) + _DONE,  # type: ignore[arg-type]
         Failure.MALFORMED,
     ),
-    "an event that is no JSON": (
-        "none: a gateway that pings",
-        _with_text("data: ping\n\n"),
-        Failure.MALFORMED,
+    "an event that is no JSON": _shape(
+        "none: a gateway that pings", _with_text("data: ping\n\n"), Failure.MALFORMED
     ),
-    "a stream that ends in the middle": (VLLM, _chunk({"content": BEGUN}), Failure.DROPPED),
-    "no text at all": (VLLM, _STOP + _DONE, Failure.EMPTY),
-    "an error as the only event": (
-        FASTCHAT,
-        _event({"text": "**NETWORK ERROR**", "error_code": 50001}),
-        Failure.OVERLOADED,
+    "a stream that ends in the middle": (VLLM, _BEGIN, Failure.DROPPED),
+    "no text at all": (VLLM, _END, Failure.EMPTY),
+    "an error as the only event": (FASTCHAT, _event(NETWORK), Failure.OVERLOADED),
+    "a usage before text that breaks off": (VLLM, _OF_USAGE + _BEGIN, Failure.DROPPED),
+    "a stop before text that breaks off": _shape(
+        "none: a gateway that reorders", _STOP + _BEGIN, Failure.DROPPED
     ),
-    "a usage before text that breaks off": (
-        VLLM,
-        _event({"choices": [], "usage": _USAGE}) + _chunk({"content": BEGUN}),
-        Failure.DROPPED,
+    "a filter, and then a stop": _broken(
+        AZURE, _chunk({}, "content_filter") + _STOP, Failure.CONTENT_FILTER
     ),
-    "a stop before text that breaks off": (
-        "none: a gateway that reorders",
-        _chunk({}, "stop") + _chunk({"content": BEGUN}),
-        Failure.DROPPED,
-    ),
-    "a filter, and then a stop": (
-        AZURE,
-        _chunk({"content": BEGUN}) + _chunk({}, "content_filter") + _STOP + _DONE,
+    "a native filter beside a stop": _broken(
+        OPENROUTER,
+        _one(delta={}, finish_reason="stop", native_finish_reason="SAFETY"),
         Failure.CONTENT_FILTER,
     ),
-    "a native filter beside a stop": (
-        OPENROUTER,
-        _chunk({"content": BEGUN})
-        + _event(
-            {"choices": [{"delta": {}, "finish_reason": "stop", "native_finish_reason": "SAFETY"}]}
-        )
-        + _DONE,
-        Failure.CONTENT_FILTER,
+    "an error with an id": _broken(OPENROUTER, {"id": "c1", "code": 500, "message": "Crash"}),
+    "an error by its type": _broken(ANTHROPIC, {"type": "error", "message": "Overloaded"}),
+    "a message alone": _broken("AWS API Gateway, errors", {"message": "Internal server error"}),
+    "an error in the delta": _broken(LITELLM, _chunk({"error": {"message": "Crash"}})),
+    "a response that failed": _broken(
+        OPENAI, {"type": "response.failed", "response": {"status": "failed", "message": "x"}}
     ),
-    "an error with an id": (
-        OPENROUTER,
-        _chunk({"content": BEGUN}) + _event({"id": "c1", "code": 500, "message": "Crash"}) + _DONE,
-        Failure.OVERLOADED,
-    ),
-    "an error by its type": (
-        ANTHROPIC,
-        _chunk({"content": BEGUN}) + _event({"type": "error", "message": "Overloaded"}) + _DONE,
-        Failure.OVERLOADED,
-    ),
-    "a message alone": (
-        "AWS API Gateway, errors",
-        _chunk({"content": BEGUN}) + _event({"message": "Internal server error"}) + _DONE,
-        Failure.OVERLOADED,
-    ),
-    "an error in the delta": (
-        LITELLM,
-        _chunk({"content": BEGUN}) + _chunk({"error": {"message": "Crash"}}) + _DONE,
-        Failure.OVERLOADED,
-    ),
-    "a response that failed": (
-        OPENAI,
-        _chunk({"content": BEGUN})
-        + _event({"type": "response.failed", "response": {"status": "failed", "message": "x"}})
-        + _DONE,
-        Failure.OVERLOADED,
-    ),
-    "a prompt that was blocked": (
+    "a prompt that was blocked": _shape(
         GEMINI,
         _event({"promptFeedback": {"blockReason": "SAFETY"}}) + _DONE,
         Failure.CONTENT_FILTER,
     ),
-    "characters that cannot be seen": (
+    "characters that cannot be seen": _shape(
         "none: a model that writes zero-width spaces",
-        _chunk({"content": "\u200b\u200d"}) + _STOP + _DONE,
+        _chunk({"content": "\u200b\u200d"}) + _END,
         Failure.EMPTY,
     ),
-    "a message that repeats the text": (
-        OLLAMA,
-        _chunk({"content": TEXT})
-        + _event(
-            {"choices": [{"delta": {}, "message": {"content": TEXT}, "finish_reason": "stop"}]}
-        )
-        + _DONE,
-        None,
+    "a message that repeats the text": _shape(
+        OLLAMA, _TEXT + _one(delta={}, message={"content": TEXT}, finish_reason="stop") + _DONE
     ),
-    "a text beside the role": (
-        TGI,
-        _event({"choices": [{"delta": {"role": "assistant"}, "text": TEXT}]}) + _STOP + _DONE,
-        None,
+    "a text beside the role": _shape(TGI, _one(delta={"role": "assistant"}, text=TEXT) + _END),
+    "two choices, the second first": _shape(
+        OPENAI, _event({"choices": [_OTHER, {"index": 0, "delta": {"content": TEXT}}]}) + _END
     ),
-    "two choices, the second first": (
-        OPENAI,
-        _event(
-            {
-                "choices": [
-                    {"index": 1, "delta": {"content": "Other."}},
-                    {"index": 0, "delta": {"content": TEXT}},
-                ]
-            }
-        )
-        + _STOP
-        + _DONE,
-        None,
-    ),
-    "parts without types": (
-        LITELLM,
-        _chunk(
-            {"content": [BEGUN, {"text": TEXT[20:30]}, {"type": "output_text", "text": TEXT[30:]}]}
-        )
-        + _STOP
-        + _DONE,
-        None,
-    ),
-    "reasoning that is marked as a thought": (
+    "parts without types": _shape(LITELLM, _chunk({"content": _PARTS}) + _END),
+    "reasoning that is marked as a thought": _shape(
         "Gemini API, OpenAI compatibility, thoughts",
-        _chunk({"content": THOUGHT, "extra_content": {"google": {"thought": True}}})
-        + _chunk({"content": TEXT})
-        + _STOP
-        + _DONE,
-        None,
+        _with_text(_chunk({"content": THOUGHT, "extra_content": {"google": {"thought": True}}})),
     ),
-    "reasoning in a part that is a thought": (
-        GEMINI,
-        _chunk({"content": [{"text": THOUGHT, "thought": True}, {"text": TEXT}]}) + _STOP + _DONE,
-        None,
+    "reasoning in a part that is a thought": _shape(
+        GEMINI, _chunk({"content": [{"text": THOUGHT, "thought": True}, {"text": TEXT}]}) + _END
     ),
-    "the end in small letters": (LITELLM, _chunk({"content": TEXT}) + "data: [done]\n\n", None),
-    "a page": (
+    "the end in small letters": (LITELLM, _TEXT + "data: [done]\n\n", None),
+    "a page": _shape(
         "LM Studio, its start page",
         "<!DOCTYPE html><html><body>LM Studio</body></html>",
         Failure.MALFORMED,
     ),
-    "an error as one object": (
+    "an error as one object": _shape(
         "Ollama API, errors",
         json.dumps({"error": {"message": "Model not loaded", "type": "model_not_found"}}),
         Failure.NOT_FOUND,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,14 +21,12 @@ from rating.tables.coding import LoggedVotes
 from tests.deploy.tools import proxied
 from tests.kills import SETTINGS
 from tests.process import Process
-from tests.serving import StreamEvent, Visitor, client_of, parse_events
+from tests.serving import StreamEvent, Visitor, client_of, parse_events, side_text
 
 IN_TURN = {"hash $visitor consistent;": ""}
 """What makes of deploy/nginx.conf one that asks the replicas in turn."""
-LEAVE = {
-    "limit_conn connections 200;": "limit_conn connections 2000;",
-    "rate=50r/s": "rate=5000r/s",
-}
+LEAVE = {"limit_conn connections 200;": "limit_conn connections 2000;"}
+LEAVE["rate=50r/s"] = "rate=5000r/s"
 """What lets one machine play many visitors."""
 CLOCK = "CLOCK"
 """Names a file with the seconds by which the first replica's clock is ahead."""
@@ -104,18 +102,14 @@ def replicas(
         processes = []
         for number in range(n):
             settings = SETTINGS | env | {"PGAPPNAME": str(number)}
-            url, prepare = database, None
-            if number == 0:
-                url = first or database
-                prepare = partial(jumping_clock, clock) if clock else None
+            url = database if number else first or database
+            prepare = partial(jumping_clock, clock) if clock and not number else None
             process = Process([*words, url], folder, settings, noise, prepare)
             processes.append(stack.enter_context(process))
         urls = [process.url() for process in processes]
         hosts = [url.removeprefix("http://") for url in urls]
-        nginx = stack.enter_context(
-            proxied(folder / "nginx", *hosts, changes=dict(LEAVE) | changes)
-        )
-        yield Replicas(nginx, database, processes, urls)
+        nginx = proxied(folder / "nginx", *hosts, changes=LEAVE | changes)
+        yield Replicas(stack.enter_context(nginx), database, processes, urls)
 
 
 @dataclass(slots=True)
@@ -127,11 +121,7 @@ class Reading:
 
     def text(self, side: str) -> str:
         """Put together what one side wrote."""
-        return "".join(
-            one.data["text"]
-            for one in self.events
-            if one.event == "delta" and one.data["side"] == side
-        )
+        return side_text(self.events, side)
 
 
 def follow(visitor: Visitor, battle_id: str, within_s: float = 60.0) -> Reading:
@@ -165,10 +155,6 @@ def _take(answer: httpx2.Response, reading: Reading) -> None:
 
 def logged(database: str) -> LoggedVotes:
     """Read every vote in the log, which has to hold."""
-    store = Store(database)
-    try:
-        with store.reading() as session:
-            assert verify(session).problem is None
-            return blocks.columns(session, DEFAULT)
-    finally:
-        store.close()
+    with closing(Store(database)) as store, store.reading() as session:
+        assert verify(session).problem is None
+        return blocks.columns(session, DEFAULT)

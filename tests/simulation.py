@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -11,18 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from rating import (
-    Cluster,
-    Comparisons,
-    Inference,
-    NotIdentifiedError,
-    RankRanges,
-    activity,
-    fit_bradley_terry,
-    hessian_covariance,
-    infer,
-    rank_ranges,
-)
+import rating
+from rating import Cluster, Comparisons, Inference, RankRanges, fit_bradley_terry, infer
 from rating.contrasts import MIN_EFFECTIVE_FOR_CLUSTERS
 from rating.likelihood import solve
 from rating.planning import arena_pairs, gain_pairs, score_variances
@@ -157,7 +148,7 @@ class Design:
                 p = arena_pairs(wins + wins.T, score_variances(wins))
                 if self.adaptive == "gain":
                     at = fit_bradley_terry(_as_votes(wins), ridge=0.1)
-                    p = gain_pairs(at.theta, hessian_covariance(at))
+                    p = gain_pairs(at.theta, rating.hessian_covariance(at))
                 first, second = np.divmod(
                     rng.choice(p.size, size=len(rows), p=p.ravel() / p.sum()), self.n_models
                 )
@@ -238,11 +229,8 @@ def as_if_independent(inference: Inference) -> Floats:
     return np.asarray(NORMAL_95 * np.sqrt(np.diag(inference.matrix)))
 
 
-INTERVALS: dict[str, Half] = {
-    "board": on_the_board,
-    "one t": by_one_t,
-    "independent": as_if_independent,
-}
+INTERVALS: dict[str, Half] = {"board": on_the_board, "one t": by_one_t}
+INTERVALS["independent"] = as_if_independent
 
 Rule = Callable[[Inference, np.random.Generator], RankRanges]
 
@@ -257,7 +245,7 @@ def by_multivariate_t(inference: Inference, rng: np.random.Generator) -> RankRan
         k = inference.fit.n_models
         return RankRanges.of(np.zeros((k, k), dtype=bool))
     df = by_voter.activity.effective - 1
-    return rank_ranges(inference.fit.theta, by_voter.matrix, rng=rng, df=df)
+    return rating.rank_ranges(inference.fit.theta, by_voter.matrix, rng=rng, df=df)
 
 
 def unadjusted(inference: Inference, rng: np.random.Generator) -> RankRanges:
@@ -312,18 +300,14 @@ def study(
     truth = design.pseudo_true()
     better = (design.strengths[:, None] > design.strengths[None, :]).sum(axis=0)
     worse = (design.strengths[:, None] < design.strengths[None, :]).sum(axis=0)
-    held: dict[str, list[float]] = {name: [] for name in INTERVALS}
-    false: dict[str, list[float]] = {rule: [] for rule in RULES}
-    apart: dict[str, list[float]] = {rule: [] for rule in RULES}
-    newcomer: dict[str, list[float]] = {name: [] for name in INTERVALS if new}
-    points: dict[str, list[float]] = {name: [] for name in INTERVALS if new}
+    held, newcomer, points, false, apart = (defaultdict[str, list[float]](list) for _ in range(5))
     while len(held["board"]) < runs:
         try:
             data = design.draw(rng)
-            if activity(data).effective < MIN_EFFECTIVE_FOR_CLUSTERS:
+            if rating.activity(data).effective < MIN_EFFECTIVE_FOR_CLUSTERS:
                 continue  # one voter's board speaks for that voter
             inference = infer(fit_bradley_terry(data), data, clusters, rng=rng)
-        except NotIdentifiedError:  # a newcomer that never won, or never lost
+        except rating.NotIdentifiedError:  # a newcomer that never won, or never lost
             continue
         theta, of = inference.fit.theta, inference.founded
         for name, half in INTERVALS.items():
@@ -339,13 +323,12 @@ def study(
             wrong = (ranges.low > 1 + better) | (ranges.high < k - worse)
             false[rule].append(float(wrong.any()))
             apart[rule].append(float((ranges.low - 1).sum()) / (k * (k - 1) / 2))
-    return Study(
-        {name: Share.of(np.array(shares)) for name, shares in held.items()},
-        {name: Share.of(np.array(shares)) for name, shares in newcomer.items()},
-        {name: float(np.median(half)) for name, half in points.items()},
-        {rule: Share.of(np.array(shares)) for rule, shares in false.items()},
-        {rule: Share.of(np.array(shares)) for rule, shares in apart.items()},
+    covered, covered_new, wrong_ranks, told_apart = (
+        {name: Share.of(np.array(shares)) for name, shares in of.items()}
+        for of in (held, newcomer, false, apart)
     )
+    widths = {name: float(np.median(half)) for name, half in points.items()}
+    return Study(covered, covered_new, widths, wrong_ranks, told_apart)
 
 
 def at(design: str, taste: float, *, spread: float = 0.8, tie_rate: float = 0.0) -> Design:

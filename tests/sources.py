@@ -26,17 +26,10 @@ def registered(
 ) -> "Application":
     """Register an application, by a name of its own if none is given."""
     token, name = new_token(), name or f"app-{uuid.uuid4().hex[:8]}"
+    limits: dict[str, Any] = {"origins": origins, "per_hour": per_hour, "share": share}
+    by, now = people.TERMINAL, datetime.now(UTC)
     with closing(Store(served.database)) as store, store.writing() as session:
-        sources.add(
-            session,
-            name,
-            token_hash(token),
-            people.TERMINAL,
-            datetime.now(UTC),
-            origins=origins,
-            per_hour=per_hour,
-            share=share,
-        )
+        sources.add(session, name, token_hash(token), by, now, **limits)
     return Application(served.url, name, token)
 
 
@@ -61,22 +54,18 @@ class Application:
 def comparison(**changes: Any) -> dict[str, Any]:
     """Give the body of a comparison of the versions v7 and v8, under a key of its own."""
     return {
-        "key": str(uuid.uuid4()),
-        "prompt": "Where is my parcel?",
+        **{"key": str(uuid.uuid4()), "prompt": "Where is my parcel?", "rater": "u-1"},
         "a": {"version": "v7", "text": "It is on its way."},
         "b": {"version": "v8", "text": "It arrives tomorrow."},
-        "outcome": "model_b",
-        "rater": "u-1",
-        "seconds": 8.5,
-    } | changes
+        **{"outcome": "model_b", "seconds": 8.5, **changes},
+    }
 
 
 def pair(**changes: Any) -> dict[str, Any]:
     """Give the body of a pair of the versions v7 and v8, under a key of its own."""
     return {
-        "key": str(uuid.uuid4()),
-        "prompt": "Where is my parcel?",
+        **{"key": str(uuid.uuid4()), "prompt": "Where is my parcel?", "rater": "u-1"},
         "champion": {"version": "v7", "text": "It is **on its way**."},
         "challenger": {"version": "v8", "text": "It arrives *tomorrow*."},
-        "rater": "u-1",
-    } | changes
+        **changes,
+    }

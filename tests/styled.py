@@ -56,15 +56,10 @@ class StyledDesign:
         probability = self._over_tastes(gap, style)
         weight = np.tile(np.outer(weights, weights).ravel(), len(first))
         shares = np.concatenate([weight * probability, weight * (1 - probability)])
-        outcome = np.repeat([0, 1], len(pair))
+        votes = (np.tile(a, 2), np.tile(b, 2), np.repeat([0, 1], len(pair)))
+        twice = np.tile(style, (2, 1))
         everyone = Comparisons.from_codes(
-            self.board.names,
-            np.tile(a, 2),
-            np.tile(b, 2),
-            outcome,
-            weight=shares,
-            features=np.tile(style, (2, 1)),
-            feature_names=STYLES,
+            self.board.names, *votes, weight=shares, features=twice, feature_names=STYLES
         )
         return fit(everyone).x
 

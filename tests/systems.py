@@ -15,8 +15,8 @@ SCAFFOLDS = {"plain": -0.3, "tools": 0.3}
 SYSTEMS = [*product(MODELS, SCAFFOLDS)]
 NAMES = [" · ".join(one) for one in SYSTEMS]
 LEVELS = {
-    "model": {name: one[0] for name, one in zip(NAMES, SYSTEMS, strict=True)},
-    "scaffold": {name: one[1] for name, one in zip(NAMES, SYSTEMS, strict=True)},
+    kind: dict(zip(NAMES, levels, strict=True))
+    for kind, levels in zip(("model", "scaffold"), zip(*SYSTEMS, strict=True), strict=True)
 }
 
 
@@ -67,13 +67,8 @@ class World:
         wins = (1 - self.ties) * (wins @ weights / weights.sum()) + self.ties / 2
         both = np.r_[np.zeros(len(a), int), np.ones(len(a), int)]
         first, second = OUTCOMES.index(Outcome.A), OUTCOMES.index(Outcome.B)
-        return Comparisons.from_codes(
-            NAMES,
-            np.r_[a, a],
-            np.r_[b, b],
-            np.where(both, second, first),
-            weight=np.r_[wins, 1 - wins],
-        )
+        outcome, weight = np.where(both, second, first), np.r_[wins, 1 - wins]
+        return Comparisons.from_codes(NAMES, np.r_[a, a], np.r_[b, b], outcome, weight=weight)
 
     def votes_of(self, rng: np.random.Generator) -> Comparisons:
         return Comparisons.from_arrays(**self.draw(rng))

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -23,7 +22,7 @@ from judge.probe.verdicts import kinds
 from judge.tables.agent_runs import read_agent_runs
 from rating.factors import Additivity, FactorLevel, FactorReport
 from tests.agent_runs import rate_by, write_runs
-from tests.command import Command, invoke, options_of, unexplained
+from tests.command import Command, captured, invoke, options_of, unexplained
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 from tests.judge.studies.licensed import World, write
 from tests.serving import Served
@@ -86,13 +85,7 @@ def test_the_documented_votes_of_an_application_come_in_and_are_rated(
     script = "".join(blocks).replace("http://127.0.0.1:7860", quick.url)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     env = os.environ | {"ARENA_DATABASE": quick.database, "PATH": path, "COLUMNS": "80"}
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-    )
+    done = captured(["bash", "-euo", "pipefail", "-c", script], tmp_path, env)
     assert done.returncode == 3, done.stderr  # the gate's: it cannot be determined yet
     shown = "".join(re.findall(r"```text\n(.*?)```", document, re.DOTALL))
     printed, written = (re.sub("[0-9a-f]{32,}", "…", text) for text in (done.stdout, shown))
@@ -122,8 +115,7 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
     document = read("docs/guides/judge.md").split("\n## Scores\n")[1]
     file = tmp_path / "verdicts.csv"
     file.write_text(code(document, "csv"), encoding="utf-8")
-    words = ["judge", "score", str(file), "--method", "pairwise"]
-    shown = invoke(words, columns=80)
+    shown = invoke(["judge", "score", str(file), "--method", "pairwise"], columns=80)
     assert shown.stdout == code(document, "text")
 
 
@@ -265,7 +257,7 @@ def test_every_intervention_is_explained() -> None:
     injected = read("docs/guides/probe.md").split("\n## Judge probes\n")[1]
     every = [*kinds(), *(kind for of in kinds().values() for kind in of)]
     assert [
-        name for name in every if f"`{name}`" not in injected and f" {name} " not in injected
+        one for one in every if f"`{one}`" not in injected and f" {one} " not in injected
     ] == []
 
 

@@ -44,46 +44,30 @@ PASSING = re.compile(
 """Addresses, hashes, tokens, times and the version, which differ each time."""
 ESSENTIAL = ("model", "voter", "promp")
 CODED = "--label A<B=model_b --label A=B=tie --label A>B=model_a"
+GATE = "gate --candidate umber --incumbent basalt --margin 20"
+VERDICTS = "messy.csv --column winner=verdict --where verdict<>''"
 COMMANDS = (
-    "rate votes.csv",
-    "rate votes.csv --interval bootstrap --rounds 100 --scale 200",
+    *("rate votes.csv", "rate votes.csv --interval bootstrap --rounds 100 --scale 200"),
     "rate votes.csv --ties davidson --order-effect --claims these-voters",
-    "rate votes.csv --style length --both-bad outcome",
-    "rate votes.csv --by category --pool",
+    *("rate votes.csv --style length --both-bad outcome", "rate votes.csv --by category --pool"),
     "rate votes.csv --weights weight --anchor umber=1200 --level 0.9",
-    "rate votes.csv --half-life 10 --compare older.json",
-    "rate messy.csv --column winner=verdict --where verdict<>''",
-    f"rate messy.csv --column winner=verdict --where verdict<>'' --by category {CODED}",
-    f"voters messy.csv --column winner=verdict --where verdict<>'' {CODED}",
-    "plan votes.csv",
-    "voters votes.csv --least 5",
-    "mix prompts.csv votes.csv",
-    "mix votes.csv --mix code=0.7,law=0.3 --weights mix",
-    "value votes.csv",
-    "factors votes.csv --by model,scaffold",
-    "race votes.csv --between umber,basalt",
-    "rank rankings.csv",
-    "attack votes.csv",
-    "reasons votes.csv",
-    "compare new.csv old.csv other.csv",
-    "gate --candidate umber --incumbent basalt --margin 20 votes.csv",
-    "gate --candidate umber --incumbent basalt --margin 20 --looks 3 --planned 900 votes.csv",
-    "gate --candidate umber --incumbent basalt --margin 20 votes.csv owl.csv",
+    *("rate votes.csv --half-life 10 --compare older.json", f"rate {VERDICTS}"),
+    *(f"rate {VERDICTS} --by category {CODED}", f"voters {VERDICTS} {CODED}"),
+    *("plan votes.csv", "voters votes.csv --least 5", "mix prompts.csv votes.csv"),
+    *("mix votes.csv --mix code=0.7,law=0.3 --weights mix", "value votes.csv"),
+    *("factors votes.csv --by model,scaffold", "race votes.csv --between umber,basalt"),
+    *("rank rankings.csv", "attack votes.csv", "reasons votes.csv"),
+    *("compare new.csv old.csv other.csv", f"{GATE} votes.csv"),
+    *(f"{GATE} --looks 3 --planned 900 votes.csv", f"{GATE} votes.csv owl.csv"),
     "study judge votes.csv owl.csv --by category",
     "study judge votes.csv owl.csv --outputs outputs.csv --format md",
-    "study judges votes.csv verdicts.csv",
-    "study panel verdicts.csv --votes votes.csv",
+    *("study judges votes.csv verdicts.csv", "study panel verdicts.csv --votes votes.csv"),
     "study scores benchmarks.csv votes.csv",
     "cold-start --votes others.csv --verdicts owl.csv --model umber",
-    "judge score owl.csv",
-    "label prompts.csv",
-    "topics prompts.csv",
-    "overlap prompts.csv votes.csv",
-    "overlap prompts.csv messy.csv",
-    "probe board votes.csv --arenas 12",
-    "probe duplicates votes.csv",
-    "probe judge monday.csv tuesday.csv",
-    "probe prompts votes.csv --by category",
+    *("judge score owl.csv", "label prompts.csv", "topics prompts.csv"),
+    *("overlap prompts.csv votes.csv", "overlap prompts.csv messy.csv"),
+    *("probe board votes.csv --arenas 12", "probe duplicates votes.csv"),
+    *("probe judge monday.csv tuesday.csv", "probe prompts votes.csv --by category"),
     "probe similarity classes.csv --sample 40",
 )
 OF_ARENA = (
@@ -123,13 +107,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "item_id": "-".join(sorted((a, b, str(prompt)))),
             "prompt_id": f"p{prompt}",
             "prompt": " ".join(f"{WORDS[(prompt * k) % 8]} {prompt + k}" for k in range(9)),
-            "category": ("code", "law", "sea")[prompt % 3],
-            "model_a": a,
-            "model_b": b,
+            **{"category": ("code", "law", "sea")[prompt % 3], "model_a": a, "model_b": b},
             "winner": "both_bad" if outcome == "tie" and i % 3 == 0 else outcome,
             "voter": f"v{int(30 * dice.random())}",
-            "tstamp": f"2026-10-{1 + i // 40:02d}T{i % 24:02d}:00:00Z",
-            "weight": 1 + i % 3,
+            **{"tstamp": f"2026-10-{1 + i // 40:02d}T{i % 24:02d}:00:00Z", "weight": 1 + i % 3},
         }
         for side, model in (("a", a), ("b", b)):
             k = MODELS.index(model)
@@ -144,13 +125,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         votes.append(row)
         items.setdefault(row["item_id"], row | {"gap": gap, "battle_id": row["item_id"]})
     coded = {"model_a": "A>B", "model_b": "A<B", "tie": "A=B", "both_bad": ""}
-    blank = (
-        {
-            key: "" if i % 97 == n and key[:5] not in ESSENTIAL else v[key]
-            for n, key in enumerate(v)
-        }
-        for i, v in enumerate(votes)
-    )
+    blank: list[dict[str, Any]] = [v.copy() for v in votes]
+    for i, v in enumerate(blank):
+        v |= {key: "" for n, key in enumerate(v) if i % 97 == n and key[:5] not in ESSENTIAL}
     columns = ("battle_id", "item_id", "prompt_id", "prompt", "category", "model_a", "model_b")
     verdicts = [
         {key: item[key] for key in columns}
@@ -162,9 +139,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (i["prompt_id"], i[f"model_{s}"]): i[f"response_{s}"] for i in items.values() for s in "ab"
     }
     texts = [" ".join(f"{WORDS[(i * k) % 8]} {i + k}" for k in range(9)) for i in range(12, 72)]
-    orders = [
-        sorted(MODELS[:4], key=lambda m: MODELS.index(m) + 4 * dice.random()) for _ in range(150)
-    ]
+    places = {model: place for place, model in enumerate(MODELS)}
+    orders = [sorted(MODELS[:4], key=lambda m: places[m] + 4 * dice.random()) for _ in range(150)]
     tables: dict[str, list[Any]] = {
         "votes": votes,
         "messy": [v | {"verdict": coded.get(v.pop("winner"), "")} for v in blank],
@@ -212,19 +188,13 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Path:
         gap = MODELS.index(b.id) - MODELS.index(a.id)
         kind = ("Write Python code for", "Translate into French:", "Solve x + 2 =")[i % 3]
         prompt = f"{kind} {WORDS[i % 8]} {i % 40}"
-        battle = new_battle(f"m{i}", voter)
-        store.open_battle(
-            replace(battle, a=a, b=b, prompt=prompt, prompt_id=f"q{i % 40}", created=now)
-        )
-        ends = {
-            A1: complete(f"**{a.name}** says {i}."),
-            B1: complete("- short\n- list\n" * (i % 3)),
-        }
+        battle = replace(new_battle(f"m{i}", voter), a=a, b=b, created=now)
+        store.open_battle(replace(battle, prompt=prompt, prompt_id=f"q{i % 40}"))
+        short = complete("- short\n- list\n" * (i % 3))
+        ends = {A1: complete(f"**{a.name}** says {i}."), B1: short}
         store.close_answers(f"m{i}", BattleState.READY, ends, message=None, now=now)
-        outcome = CHOICES[winner(dice, 0.5 * gap, 0.15)]
-        store.cast(
-            replace(ballot(f"m{i}", outcome, voter=voter.id), cast=now + timedelta(seconds=20))
-        )
+        outcome, cast = CHOICES[winner(dice, 0.5 * gap, 0.15)], now + timedelta(seconds=20)
+        store.cast(replace(ballot(f"m{i}", outcome, voter=voter.id), cast=cast))
         if i % 5 == 0:
             why = Remarks(reasons_a=(Reason.USEFUL,), reasons_b=(Reason.INCORRECT,), confidence=2)
             store.remark(f"m{i}", voter.id, why, now, asked=True)
@@ -247,9 +217,8 @@ def on_record(name: str, now: str) -> None:
     then = record.read_text(encoding="utf-8")
     assert FIGURE.sub("#", now) == FIGURE.sub("#", then)
     for new, old in zip(FIGURE.findall(now), FIGURE.findall(then), strict=True):
-        assert float(new) == pytest.approx(
-            float(old), rel=2e-5, abs=10.0 ** -len(old.split(".")[1])
-        )
+        last_digit = 10.0 ** -len(old.split(".")[1])
+        assert float(new) == pytest.approx(float(old), rel=2e-5, abs=last_digit)
 
 
 def printed(line: str, folder: Path, *more: str) -> str:

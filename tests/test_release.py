@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 
 from deploy.sbom import bill_of, component_of
 from rating import __version__
+from tests.command import captured
 from tests.deploy.tools import ROOT, TOOLS
 from tests.serving import free_port
 
@@ -66,15 +67,7 @@ def _installed(wheel: Path, folder: Path, pins: Path, python: str = sys.executab
 
 def _run(*words: str | Path) -> str:
     """Run a program outside the project's folder, and give what it printed."""
-    done = subprocess.run(
-        [str(word) for word in words],
-        cwd="/",
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = captured(words, Path("/"), _environment())
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -200,14 +193,8 @@ def test_programs_that_import_it_are_checked_against_its_types(
     installed: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "use.py").write_text("import rating\nrating.rate(1)\n")
-    done = subprocess.run(
-        [TOOLS / "mypy", "--python-executable", installed / "python", "use.py"],
-        cwd=tmp_path,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    check = (TOOLS / "mypy", "--python-executable", installed / "python", "use.py")
+    done = captured(check, tmp_path, _environment(), None)
     assert re.findall(r"error: (.+?) to \"rate\"", done.stdout) == ["Argument 1"], done.stdout
 
 
@@ -245,12 +232,8 @@ def test_every_locked_package_is_in_the_bill_of_materials() -> None:
     bill = bill_of(lock)
     locked = re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE)
     assert [(each["name"], each["version"]) for each in bill["components"]] == locked
-    hashes = [
-        entry["content"]
-        for each in bill["components"]
-        for entry in each["externalReferences"][0]["hashes"]
-    ]
-    assert hashes == re.findall(r"sha256:(\w+)", lock)
+    hashes = (each["externalReferences"][0]["hashes"] for each in bill["components"])
+    assert [one["content"] for of in hashes for one in of] == re.findall(r"sha256:(\w+)", lock)
     here = [each for each in bill["components"] if "properties" not in each]
     assert [each["name"] for each in here if "licenses" not in each] == []
     assert bill == bill_of(lock)

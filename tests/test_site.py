@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from docs.site import public
 from docs.site.hooks import beginning
 from docs.site.reference import described, entry, signature
 from tests.browser.conftest import chromium  # noqa: F401 - a fixture
+from tests.command import captured
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "docs").glob("*/[a-z]*.md"))
@@ -189,15 +189,8 @@ def test_what_a_page_would_load_from_elsewhere_is_seen() -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as by `make docs`."""
     folder = tmp_path_factory.mktemp("site")
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    built = captured(words, ROOT, os.environ | {"NO_MKDOCS_2_WARNING": "1"})
     assert (built.returncode, built.stdout, built.stderr) == (0, "", "")
     return folder
 
@@ -273,14 +266,10 @@ def _watch(page: Page, served: str, faults: list[str]) -> None:
             route.abort()
 
     page.route("**/*", only_ours)
-    page.on(
-        "requestfailed",
-        lambda asked: (
-            faults.append(f"{asked.failure} {asked.url}") if asked.failure != LEFT else None
-        ),
-    )
+
+    def note(fails: object, what: object, url: str) -> None:
+        faults.extend([f"{what} {url}"] if fails else [])
+
+    page.on("requestfailed", lambda ask: note(ask.failure != LEFT, ask.failure, ask.url))
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on(
-        "response",
-        lambda answer: faults.append(f"{answer.status} {answer.url}") if not answer.ok else None,
-    )
+    page.on("response", lambda answer: note(not answer.ok, answer.status, answer.url))

@@ -336,8 +336,8 @@ def overlap(
 ) -> None:
     """Compare ratings on prompts inside and outside a benchmark: a hint of contamination.
 
-    A prompt overlaps if it shares 13 consecutive words with a benchmark item, or contains a
-    shorter item whole. A model that does better on these prompts may have been trained on the
+    A prompt overlaps if it shares 13 consecutive words with a benchmark item, or equals a
+    shorter item. A model that does better on these prompts may have been trained on the
     benchmark. With a roster, each model with a training cutoff is also compared on prompts before
     and after it.
     Exit code 3: prompts of one kind do not identify ratings.

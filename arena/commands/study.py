@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from judge.studies.newcomer import NewModel
     from judge.studies.one_judge import Study
     from judge.studies.panel import Panel
+    from judge.studies.plan import Enough
     from judge.studies.raters import RaterStudy
     from judge.studies.scores import Scored
     from judge.studies.truth import TruthStudy
@@ -792,18 +793,17 @@ def _people_study_show(result: "StudyStatus") -> None:
         state = "the rest is open" if result.opened else "the rest waits for arena study open"
         lines.append(f"The first {result.pilot} items are a pilot: {state}.")
     if result.stop:
-        lines.append(_stop_words(result))
+        lines.append(_stop_words(result.stop))
     notes = warnings([*result.agreement.warnings, *result.notes])
     show(plain("\n".join(lines)), table(head, rows), *notes)
 
 
-def _stop_words(result: "StudyStatus") -> str:
-    stop = result.stop
-    assert stop is not None
+def _stop_words(stop: "Enough") -> str:
     if stop.half_width is None:
         return f"Target: alpha ± {stop.wanted:g}. It has no interval yet."
     now = f"Target: alpha ± {stop.wanted:g}; now ± {stop.half_width:.3f}"
-    return f"{now}: about {stop.more:,} more ratings." if stop.reached else f"{now}: reached."
+    more = plural(stop.more or 0, "more rating")
+    return f"{now}: reached." if stop.reached else f"{now}: about {more}."
 
 
 def _require_numbers(name: str, repeats: float, pilot: int, until: float | None) -> None:

@@ -675,5 +675,5 @@ def _offered(
     needed = 2 - sum(model.id not in recorded for model in models)
     if needed <= 0:
         return None
-    counts = Counter(prompt for prompts in recorded.values() for prompt in prompts)
+    counts = Counter(prompt for model in models for prompt in recorded.get(model.id, ()))
     return tuple(prompt for prompt, count in counts.items() if count >= needed)

@@ -39,7 +39,7 @@ NOTE = (
 ACCURACY_NOTE = (
     "By gold: mean and quantiles of Beta(8 + right, 2 + wrong). Without gold: how often a rater "
     "chooses an item's class in Dawid and Skene's model, which includes the gold items; its "
-    "intervals are by a jackknife over five groups of prompts."
+    "intervals are by a jackknife over 20 groups of prompts."
 )
 LIMITS = (
     "A preference is not an error: accuracy without gold is agreement with a common "

@@ -20,19 +20,10 @@ from tests.judging_server import ROSTER as JUDGE
 from tests.judging_server import fenced
 
 Row = dict[str, Any]
-ROSTER = (
-    JUDGE
-    + """
-[[models]]
-id = "slate"
-name = "Slate"
-endpoint = "{url}"
-model = "slate"
-decoding = {{ temperature = 0.7 }}
-price = {{ input = 3.0, output = 4.0, date = 2026-01-01 }}
-"""
-)
+SLATE = JUDGE.replace("judge", "slate").replace("Judge", "Slate").replace("1.0", "3.0")
+ROSTER = JUDGE + SLATE.replace("2.0", "4.0") + "decoding = {{ temperature = 0.7 }}\n"
 CALL_USD = {"judge": (7 * 1.0 + 11 * 2.0) / 1e6, "slate": (7 * 3.0 + 11 * 4.0) / 1e6}
+EACH_USD = CALL_USD["judge"]
 BASELINE = "gpt-4-0314"
 RECORDED = ("basalt", "flint", "quartz")
 AGAIN, SECOND = "And in other words?", "In other words, the same as before, and so on."
@@ -70,6 +61,16 @@ def bench_server() -> Iterator[FaultyServer]:
     """Serve ``judge`` and ``slate``."""
     with faulty_server({"judge": judged, "slate": answered}) as running:
         yield running
+
+
+def long_and_short(n: int) -> list[Row]:
+    """Give pairs of which a judge who goes by length prefers basalt's."""
+    pair = {"model_a": "basalt", "model_b": "flint"}
+    texts = (
+        {"response_a": f"Long answer {i}, at length.", "response_b": f"Short {i}."}
+        for i in range(n)
+    )
+    return [{"prompt": f"Number {i}?"} | pair | text for i, text in enumerate(texts)]
 
 
 def asked(server: FaultyServer) -> Counter[str]:
@@ -124,14 +125,10 @@ class Upstream:
             own = [self.answer(model, *one) for one in texts]
             answers.append(write(folder / f"{model}.jsonl", own))
         keys = {
-            "method": method,
-            "items": write(folder / self.file, items),
-            "models": [*RECORDED, "slate"],
-            "answers": answers,
+            **{"method": method, "items": write(folder / self.file, items)},
+            **{"models": [*RECORDED, "slate"], "answers": answers},
             **({} if method == "ifeval" else {"judge": "judge"}),
-            "roster": "roster.toml",
-            "out": "results",
-            **self.options,
+            **{"roster": "roster.toml", "out": "results", **self.options},
         }
         lines = (f"{name} = {json.dumps(value)}\n" for name, value in keys.items())
         path = folder / "bench.toml"
@@ -225,33 +222,41 @@ def _own(model: str, n: int, prompt: str, text: str) -> Row:
     return {"prompt": prompt, "response": text, "model": model}
 
 
+def _both_turns(model: str, n: int, prompt: str, text: str) -> Row:
+    choices = [{"index": 0, "turns": [text, SECOND]}]
+    return {"question_id": n, "model_id": model, "choices": choices}
+
+
+def _instruction(n: int, prompt: str) -> Row:
+    kwargs = [{"relation": "at least", "num_words": 30}]
+    ids = ["length_constraints:number_words"]
+    return {"key": n, "prompt": prompt, "instruction_id_list": ids, "kwargs": kwargs}
+
+
+def _alpaca_answer(model: str, n: int, prompt: str, text: str) -> Row:
+    return {"instruction": prompt, "output": text, "generator": model}
+
+
+BY_PAIR = {"baseline": BASELINE}
 UPSTREAM: Mapping[str, Upstream] = {
     "alpaca_eval": Upstream(
         "alpaca_eval.json",
-        lambda n, prompt: {
-            "instruction": prompt,
-            "output": text_of(BASELINE, n),
-            "generator": BASELINE,
-        },
-        lambda model, n, prompt, text: {"instruction": prompt, "output": text, "generator": model},
+        lambda n, prompt: _alpaca_answer(BASELINE, n, prompt, text_of(BASELINE, n)),
+        _alpaca_answer,
         _alpaca,
         "alpaca_eval",
         pairs=False,  # the baseline's answers come with the items
     ),
     "arena_hard": Upstream(
         "question.jsonl",
-        lambda n, prompt: {
-            "question_id": f"u{n}",
-            "turns": [{"content": prompt}],
-            "category": "x",
-        },
+        lambda n, text: {"question_id": f"u{n}", "turns": [{"content": text}], "category": "x"},
         _choices,
         _arena_hard,
         "arena_hard",
     ),
     "wildbench": Upstream("tasks.jsonl", _task, _result, _wild_score, "wildbench", pairs=False),
     "wildbench_reward": Upstream(
-        "tasks.jsonl", _task, _result, _reward, "wildbench_reward", options={"baseline": BASELINE}
+        "tasks.jsonl", _task, _result, _reward, "wildbench_reward", options=BY_PAIR
     ),
     "pairwise": Upstream(
         "items.jsonl",
@@ -259,7 +264,7 @@ UPSTREAM: Mapping[str, Upstream] = {
         _own,
         _games,
         "pairwise",
-        options={"baseline": BASELINE},
+        options=BY_PAIR,
     ),
     "rubric": Upstream(
         "items.jsonl",
@@ -273,11 +278,7 @@ UPSTREAM: Mapping[str, Upstream] = {
     "mt_bench": Upstream(
         "question.jsonl",
         lambda n, prompt: {"question_id": n, "category": "x", "turns": [prompt, AGAIN]},
-        lambda model, n, prompt, text: {
-            "question_id": n,
-            "model_id": model,
-            "choices": [{"index": 0, "turns": [text, SECOND]}],
-        },
+        _both_turns,
         _marks_of_turns,
         "marks",
         pairs=False,
@@ -285,12 +286,7 @@ UPSTREAM: Mapping[str, Upstream] = {
     ),
     "ifeval": Upstream(
         "input_data.jsonl",
-        lambda n, prompt: {
-            "key": n,
-            "prompt": prompt,
-            "instruction_id_list": ["length_constraints:number_words"],
-            "kwargs": [{"relation": "at least", "num_words": 30}],
-        },
+        _instruction,
         lambda model, n, prompt, text: {"prompt": prompt, "response": text},
         None,
         "ifeval",

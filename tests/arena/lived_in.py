@@ -9,18 +9,8 @@ from arena.domain.vote import DEFAULT, SIMULATED, Choice, Voter, VoterKind
 from arena.play.upkeep import label_votes
 from arena.store import erasing, voting
 from arena.store.store import Store
-from tests.arena.store.battles import (
-    A1,
-    B1,
-    MODELS,
-    NOW,
-    ballot,
-    complete,
-    exclude,
-    new_battle,
-    ready,
-    two_turns,
-)
+from tests.arena.store import battles
+from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 
 MAIL = "# Sure\n\n**Write** to ada@example.com or bob@example.com.\n\n```\ncode\n```"
 RETIRED = replace(MODELS[0], id="chalk", name="Chalk", organisation="Hill", licence="MIT")
@@ -56,8 +46,8 @@ def lived_in(url: str) -> Store:
     exclude(store, "b2", DEFAULT, "a known bot")
     exclude(store, "b6", SIMULATED, "out of another board")
     exclude(store, "b1", DEFAULT, "a mistake")
-    two_turns(store, "two turns", "bob")
-    ready(store, "open", Voter("zoë"))
+    battles.two_turns(store, "two turns", "bob")
+    battles.ready(store, "open", Voter("zoë"))
     store.open_battle(new_battle("failed", Voter("bob")))
     lost = {A1: replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")}
     ends = lost | {B1: complete("Half")}

@@ -11,20 +11,8 @@ import duckdb
 import pytest
 
 from judge.tables.inspect_logs import runs_of
-from tests import inspect_samples
-from tests.agent_runs import (
-    ATTACK,
-    HOSTILE,
-    ITEMS,
-    MARKS,
-    MODELS,
-    SECRETS,
-    SYSTEMS,
-    recorded,
-    run,
-    task,
-    write_runs,
-)
+from tests import agent_runs, inspect_samples
+from tests.agent_runs import ATTACK, HOSTILE, MODELS, SECRETS, SYSTEMS, run, task, write_runs
 from tests.arena.test_study_pages import in_form
 from tests.command import invoke
 from tests.serving import Served, Visitor, quick_arena
@@ -73,7 +61,7 @@ def test_before_the_rating_no_byte_of_twenty_pairs_names_a_system_or_what_it_too
     words = create(arena, "blind", write_runs(tmp_path / "runs.jsonl"), "--reveal")
     assert "has 20 items with 1 rating each" in words
     pages = every_page(arena, "blind")
-    assert len(pages) == ITEMS
+    assert len(pages) == agent_runs.ITEMS
     for before, after in pages:
         seen = before.replace(in_form(before, "key"), "")  # drawn at random
         assert [word for word in SECRETS if re.search(rf"(?<!\d){re.escape(word)}", seen)] == []
@@ -84,13 +72,13 @@ def test_before_the_rating_no_byte_of_twenty_pairs_names_a_system_or_what_it_too
         assert "83\u00a0s" in after or "22\u00a0s" in after
         assert "0.4\u00a0s" not in before
         assert after.count("0.4\u00a0s") == 2  # the first tool call of each
-        assert [mark for mark in MARKS if mark in after] == []
+        assert [mark for mark in agent_runs.MARKS if mark in after] == []
 
 
 def test_gold_runs_are_strewn_among_the_others_and_scored(arena: Served, tmp_path: Path) -> None:
     known = [run(90, model, "loopback") for model in MODELS]
     gold = write_runs(tmp_path / "gold.jsonl", [known[0] | {"better": True}, known[1]])
-    runs = [one for one in recorded() if one["item"] in ("task-0", "task-1")]
+    runs = [one for one in agent_runs.recorded() if one["item"] in ("task-0", "task-1")]
     create(arena, "gold", write_runs(tmp_path / "runs.jsonl", runs), "--gold", str(gold))
     with arena.visitor() as ada:
         while (page := ada.get("/studies/gold/rate").text) and (token := in_form(page, "token")):
@@ -168,7 +156,7 @@ def test_a_run_that_ends_where_the_other_goes_on_says_so(arena: Served, tmp_path
 def test_hostile_steps_are_shown_as_what_they_are_and_all_of_them(
     arena: Served, tmp_path: Path
 ) -> None:
-    runs = [one for one in recorded() if one["item"] == f"task-{HOSTILE}"]
+    runs = [one for one in agent_runs.recorded() if one["item"] == f"task-{HOSTILE}"]
     create(arena, "hostile", write_runs(tmp_path / "hostile.jsonl", runs))
     ((before, _),) = every_page(arena, "hostile")
     assert "<script>document" not in before
@@ -191,10 +179,7 @@ def test_messages_are_markdown_on_both_sides_or_on_none(arena: Served, tmp_path:
     for name, n, marked in (("short", 20_000, 2), ("long", 20_001, 0)):
         long = {"kind": "message", "text": "*mark* " + "[" * (n - 7)}
         short = {"kind": "message", "text": "*mark* " + "x" * 19_993}
-        runs = [
-            run(0, model, "loopback") | {"steps": [step]}
-            for model, step in zip(MODELS, (long, short), strict=True)
-        ]
+        runs = [run(0, MODELS[i], "loopback") | {"steps": [(long, short)[i]]} for i in (0, 1)]
         create(arena, name, write_runs(tmp_path / "runs.jsonl", runs))
         ((before, _),) = every_page(arena, name)
         assert before.count("<em>mark</em>") == marked
@@ -234,7 +219,7 @@ def test_the_export_says_what_systems_are_made_of_and_took_in_the_sides_of_the_i
 ) -> None:
     create(arena, "out", write_runs(tmp_path / "runs.jsonl"))
     pages = every_page(arena, "out")
-    assert len(pages) == ITEMS
+    assert len(pages) == agent_runs.ITEMS
     to = tmp_path / "out.parquet"
     invoke(["study", "export", "out", "--to", str(to), "--database", arena.database])
     relation = duckdb.read_parquet(str(to))
@@ -248,7 +233,7 @@ def test_the_export_says_what_systems_are_made_of_and_took_in_the_sides_of_the_i
             marks = '{"hidden_tests": 0.8125}' if base == "basalt-large" else None
             assert row[f"marks_{side}"] == marks
     assert {row["sides"] for row in rows} == {"ab", "ba"}
-    assert {row["prompt_id"] for row in rows} == {f"task-{n}" for n in range(ITEMS)}
+    assert {row["prompt_id"] for row in rows} == {f"task-{n}" for n in range(agent_runs.ITEMS)}
 
 
 @pytest.mark.slow
@@ -265,9 +250,8 @@ def test_factors_of_an_export_are_those_of_the_sides_on_the_page(
             page = ada.get("/studies/parts/rate").text
             if not (token := in_form(page, "token")):
                 break
-            tests = [
-                "All four tests pass" in one for one in page.split('<article class="card')[1:]
-            ]
+            cards = page.split('<article class="card')
+            tests = ["All four tests pass" in one for one in cards[1:]]
             better = {(True, False): "a", (False, True): "b"}.get((tests[0], tests[1]), "tie")
             choice = better if n % 4 else "tie"
             body = {"token": token, "key": in_form(page, "key"), "choice": choice}

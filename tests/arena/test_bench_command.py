@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import duckdb
 import pytest
 from sqlmodel import select
 
+from arena.commands.bench import _BenchOptions, _prepared
+from arena.commands.judge_work import JudgeOptions
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow
 from tests.arena.benches import (
@@ -477,6 +480,26 @@ def test_a_budget_needs_the_price_of_everybody_who_is_asked(
     (folder / "roster.toml").write_text(free, encoding="utf-8")
     refused_at_last(command("bench", "bench.toml", "--budget", "1"), "'slate' has no price")
     assert command("bench", "bench.toml").returncode == 0
+
+
+def test_a_bench_has_the_limits_and_the_seed_that_are_given(folder: Path) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    paths: dict[str, Any] = {
+        "items": f"{folder}/items.jsonl",
+        "answers": [f"{folder}/{BASELINE}.jsonl"],
+    }
+    limits: dict[str, Any] = {"judge": "judge", "budget": 2.5, "concurrency": 3}
+    limits |= {"requests_per_minute": 60, "tokens_per_minute": 9e6}
+    limits["roster"] = folder / "roster.toml"
+    more: dict[str, Any] = {"seed": "a seed", "swap_share": 0.4, "fallback_judge": "owl"}
+    typed = _BenchOptions(models=("slate",), baseline=BASELINE, **paths, **limits, **more)
+    made = _prepared("pairwise", replace(typed, max_tokens=50))
+    assert made.options == JudgeOptions(**limits)
+    assert {name: getattr(made, name) for name in more} == more
+    slate, by_default = made.asked["slate"], replace(made, max_tokens=None)
+    own = replace(slate, decoding={"max_tokens": 9})
+    asked_for = (made.parameters(own), by_default.parameters(own), by_default.parameters(slate))
+    assert [one.max_tokens for one in asked_for] == [50, 9, 4096]
 
 
 BEGINNING = 200

@@ -24,22 +24,12 @@ from arena.store import kept_boards
 from arena.store.engine import sqlite_file
 from arena.store.store import Store
 from arena.ui.battle_page import VERSION
+from tests import serving
 from tests.arena.api.test_who_may_ask import routes_of
 from tests.arena.test_metrics import figures
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 from tests.process import until
-from tests.serving import (
-    Served,
-    StreamEvent,
-    Visitor,
-    client_of,
-    free_port,
-    logging_to,
-    parse_events,
-    serve,
-    side_text,
-    write_roster,
-)
+from tests.serving import Served, StreamEvent, Visitor, client_of, logging_to, serve, side_text
 from tests.sqlite import new_sqlite
 
 TEXT = "The same answer in the same words, at some length. " * 12
@@ -256,7 +246,7 @@ def fields_of(answer: httpx2.Response) -> Iterator[tuple[str, object]]:
         return
     for line in answer.text.splitlines():
         assert re.fullmatch(r"|: still here|data: .*|event: \w+|id: \d+(\.\d+){4}", line)
-    for event in parse_events(answer.text):
+    for event in serving.parse_events(answer.text):
         yield from walk(event.data)
 
 
@@ -271,7 +261,7 @@ def walk(value: object) -> Iterator[tuple[str, object]]:
 
 
 def test_the_figures_tell_nothing_of_who_answers_before_the_vote(tmp_path: Path) -> None:
-    port = free_port()
+    port = serving.free_port()
     scraped: list[str] = []
     with blind(tmp_path, TWO_AND_A_BROKEN_ONE, characters_per_s=150, metrics_port=port) as (
         server,
@@ -364,18 +354,12 @@ def voted_arena(
 ) -> Iterator[tuple[FaultyServer, Served, Visitor]]:
     """Serve three rated models that are alike, and a new one that every battle draws."""
     known = dict.fromkeys(("one", "two", "three"), replace(LOUD, usage=(10, 300)))
-    settings: dict[str, object] = {
-        "database": new_sqlite(folder),
-        "secret_key": KEY,
-        "page": True,
-        "characters_per_s": 50_000,
-        "sampler": "weighted",
-        "exploration": 1e-9,
-    }
+    settings: dict[str, object] = {"database": new_sqlite(folder), "secret_key": KEY, "page": True}
+    settings |= {"characters_per_s": 50_000, "sampler": "weighted", "exploration": 1e-9}
     price = "price = { input = 3.0, output = 15.0, date = 2026-11-01 }\n\n"
     with faulty_server({**known, **new}) as server:
         roster = folder / "known.toml"
-        write_roster(roster, server, *known)
+        serving.write_roster(roster, server, *known)
         tables = roster.read_text().replace("[[models]]", f"{price}[[models]]")
         roster.write_text(tables.removeprefix(price) + "\n" + price)
         with serve(roster=roster, **settings) as served:
@@ -387,7 +371,7 @@ def voted_arena(
             label_votes(store, lambda: datetime.now(UTC))
             label_self_naming(store, lambda: datetime.now(UTC))
         all_of_them = folder / "all.toml"
-        added = write_roster(folder / "new.toml", server, *new, weight=1e6).read_text()
+        added = serving.write_roster(folder / "new.toml", server, *new, weight=1e6).read_text()
         all_of_them.write_text(roster.read_text() + (f"{added}\n{price}" if new else ""))
         with serve(roster=all_of_them, **settings) as served, served.visitor() as ada:
             yield server, served, ada
@@ -484,13 +468,10 @@ def blind(
 ) -> Iterator[tuple[FaultyServer, Visitor]]:
     """Serve models with telling names, two or three, and let somebody in."""
     models = roster_of_three if len(behaviours) == 3 else roster
+    settings = {"database": new_sqlite(folder), "characters_per_s": 5000} | settings
     with (
         faulty_server(behaviours) as server,
-        serve(
-            database=new_sqlite(folder),
-            roster=models(folder, server.url),
-            **{"characters_per_s": 5000} | settings,
-        ) as served,
+        serve(roster=models(folder, server.url), **settings) as served,
         served.visitor() as ada,
     ):
         yield server, ada

@@ -30,6 +30,26 @@ FIXED = 65536  # bytes of a socket's buffer: the system makes others larger whil
 LARGE = 30_000_000
 LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /api/v1/battles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HALF = b"Content-Length: 100\r\n\r\n{"
+"""Of a body: 99 bytes more are to come."""
+
+
+TIMES = {"header_timeout_s": SHORT_S, "body_timeout_s": SHORT_S}
+Endless = Callable[..., AbstractContextManager[Served]]
+"""Serves battles that do not end."""
+
+
+@contextmanager
+def visited(
+    folder: Path, model: Behaviour, **settings: object
+) -> Iterator[tuple[Served, Visitor]]:
+    """Serve two such models, and let somebody in."""
+    with (
+        faulty_server({"x": model, "y": model}) as models,
+        served_by(models, folder, **settings) as served,
+        served.visitor() as ada,
+    ):
+        yield served, ada
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +77,13 @@ def rest(sock: socket.socket) -> bytes:
     while piece := sock.recv(65536):
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def answer_to(served: Served, sent: bytes) -> bytes:
+    """Send something on a connection of its own, and read until the server closes it."""
+    with connection(served) as sock:
+        sock.sendall(sent)
+        return rest(sock)
 
 
 def some(sock: socket.socket) -> bytes:
@@ -97,11 +124,9 @@ def refusal(answer: bytes) -> tuple[int, str]:
 
 @pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET /health/live HTTP/1.1\r\nHost: "])
 def test_who_sends_half_a_request_and_waits_is_let_go(impatient: Served, sent: bytes) -> None:
-    with connection(impatient) as sock:
-        began = time.monotonic()
-        sock.sendall(sent)
-        answer = rest(sock)
-        assert SHORT_S * 0.8 < time.monotonic() - began < SHORT_S + 5
+    began = time.monotonic()
+    answer = answer_to(impatient, sent)
+    assert SHORT_S * 0.8 < time.monotonic() - began < SHORT_S + 5
     if b"GET" in sent:
         assert refusal(answer) == (408, "The request was not whole after 0.5 s. Send it again.")
     else:
@@ -121,44 +146,41 @@ def test_headers_that_drip_are_let_go_too(impatient: Served) -> None:
 
 def test_a_blank_line_between_requests_keeps_no_connection_for_ever(impatient: Served) -> None:
     with connection(impatient) as sock:
-        sock.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        sock.sendall(LIVE)
         assert sock.recv(65536).startswith(b"HTTP/1.1 200")
         sock.sendall(b"\r\n")
         assert rest(sock) == b""
 
 
 def test_a_body_that_comes_too_slowly_is_refused(impatient: Served) -> None:
-    with connection(impatient) as sock:
-        sock.sendall(POST + b"Content-Length: 100\r\n\r\n{")
-        began = time.monotonic()
-        assert refusal(rest(sock)) == (408, "The request was not whole after 1 s. Send it again.")
-        assert time.monotonic() - began < 2 * SHORT_S + 5
+    began = time.monotonic()
+    answer = answer_to(impatient, POST + HALF)
+    assert refusal(answer) == (408, "The request was not whole after 1 s. Send it again.")
+    assert time.monotonic() - began < 2 * SHORT_S + 5
 
 
-REFUSED = POST.replace(b" HTTP", b"%00 HTTP", 1) + b"Content-Length: 100\r\n\r\n{"
+REFUSED = POST.replace(b" HTTP", b"%00 HTTP", 1) + HALF
 """A path with a control character is refused before the body is read."""
 
 
-def test_who_was_refused_before_the_body_came_hears_no_second_answer(impatient: Served) -> None:
-    with connection(impatient) as sock:
-        sock.sendall(REFUSED)
-        assert one_answer(sock).startswith(b"HTTP/1.1 400")
-        assert rest(sock) == b""
-
-
-def test_a_body_that_comes_after_its_answer_keeps_no_connection_for_ever(
-    impatient: Served,
+@pytest.mark.parametrize("body", [b"", b"x" * 99])
+def test_who_was_refused_before_the_body_came_hears_no_second_answer_and_is_let_go(
+    impatient: Served, body: bytes
 ) -> None:
     with connection(impatient) as sock:
         sock.sendall(REFUSED)
         assert one_answer(sock).startswith(b"HTTP/1.1 400")
-        sock.sendall(b"x" * 99)
+        sock.sendall(body)
         assert rest(sock) == b""
-        sock.close()
+
+
+def test_after_the_body_of_what_was_refused_the_next_request_is_answered(
+    impatient: Served,
+) -> None:
     with connection(impatient) as sock:
         sock.sendall(REFUSED)
         one_answer(sock)
-        sock.sendall(b"x" * 99 + b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        sock.sendall(b"x" * 99 + LIVE)
         assert one_answer(sock).startswith(b"HTTP/1.1 200")
 
 
@@ -174,12 +196,7 @@ def test_a_body_that_comes_after_its_answer_keeps_no_connection_for_ever(
 )
 def test_nothing_is_written_into_an_answer_that_is_under_way(tmp_path: Path, more: bytes) -> None:
     model = Behaviour(text="So it goes on. " * 10, delay_s=0.2)
-    times = {"header_timeout_s": SHORT_S, "body_timeout_s": SHORT_S}
-    with (
-        faulty_server({"x": model, "y": model}) as models,
-        served_by(models, tmp_path, **times) as served,
-        served.visitor() as ada,
-    ):
+    with visited(tmp_path, model, **TIMES) as (served, ada):
         asked = following(ada, ada.open())
         with connection(served) as sock:
             sock.sendall(asked)
@@ -192,9 +209,7 @@ def test_nothing_is_written_into_an_answer_that_is_under_way(tmp_path: Path, mor
 
 
 def test_what_is_not_http_is_refused_in_words(impatient: Served) -> None:
-    with connection(impatient) as sock:
-        sock.sendall(b"\x00\xff\r\n\r\n")
-        assert refusal(rest(sock))[0] == 400
+    assert refusal(answer_to(impatient, b"\x00\xff\r\n\r\n"))[0] == 400
     with connection(impatient) as sock:
         sock.sendall(LIVE)
         assert one_answer(sock).startswith(b"HTTP/1.1 200")
@@ -209,7 +224,7 @@ def test_nobody_leaves_http_and_what_follows_the_attempt_is_no_request(
     """Where its body ends, the parser does not say: the rest could be another's answer."""
     upgrade = b"Connection: Upgrade\r\nUpgrade: %b\r\nContent-Length: 60\r\n\r\n" % protocol
     with connection(impatient) as sock:
-        sock.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n" + upgrade)
+        sock.sendall(LIVE[:-2] + upgrade)
         answer = one_answer(sock)
         with suppress(ConnectionError):
             sock.sendall(LIVE)
@@ -241,11 +256,7 @@ def test_a_long_body_in_many_pieces_is_no_header(impatient: Served) -> None:
 
 def test_who_asked_for_more_while_reading_and_has_gone_holds_no_stream(tmp_path: Path) -> None:
     silent = Behaviour(first_token_s=25.0)
-    with (
-        faulty_server({"x": silent, "y": silent}) as models,
-        served_by(models, tmp_path, streams_per_voter=1) as served,
-        served.visitor() as ada,
-    ):
+    with visited(tmp_path, silent, streams_per_voter=1) as (served, ada):
         battle = ada.open()
         with connection(served) as sock:
             sock.sendall(following(ada, battle) + LIVE)
@@ -274,12 +285,7 @@ def test_a_network_of_ipv6_has_four_times_what_an_address_has() -> None:
 
 def test_an_answer_may_take_longer_than_a_request(tmp_path: Path) -> None:
     model = Behaviour(text="So it goes on. " * 3, delay_s=0.2)
-    times = {"header_timeout_s": SHORT_S, "body_timeout_s": SHORT_S}
-    with (
-        faulty_server({"x": model, "y": model}) as models,
-        served_by(models, tmp_path, **times) as served,
-        served.visitor() as ada,
-    ):
+    with visited(tmp_path, model, **TIMES) as (_, ada):
         battle = ada.open()
         began = time.monotonic()
         assert ada.follow(battle)[-1].event == "ready"
@@ -359,7 +365,7 @@ def test_a_body_that_comes_slowly_makes_room_once_headers_would_have_to(tmp_path
         connection(served) as second,
     ):
         for sock in (first, second):
-            sock.sendall(POST + b"Content-Length: 100\r\n\r\n{")
+            sock.sendall(POST + HALF)
             time.sleep(SHORT_S / 5)
         with connection(served) as sock:
             sock.sendall(LIVE)
@@ -372,7 +378,7 @@ def test_a_body_that_comes_slowly_makes_room_once_headers_would_have_to(tmp_path
 
 
 @pytest.fixture
-def on_and_on(tmp_path: Path) -> Iterator[Callable[..., AbstractContextManager[Served]]]:
+def on_and_on(tmp_path: Path) -> Iterator[Endless]:
     """Serve battles that do not end."""
     slow = Behaviour(text="On and on. " * 500, delay_s=0.1)
     with faulty_server({"x": slow, "y": slow}) as models:
@@ -392,9 +398,7 @@ def streaming(served: Served, number: int, address: str = "127.0.0.1") -> Iterat
         yield
 
 
-def test_who_finds_all_connections_being_answered_is_told_so_at_once(
-    on_and_on: Callable[..., AbstractContextManager[Served]],
-) -> None:
+def test_who_finds_all_connections_being_answered_is_told_so_at_once(on_and_on: Endless) -> None:
     with on_and_on(connections=2) as served:
         with streaming(served, 2):
             began = time.monotonic()
@@ -409,14 +413,12 @@ def test_who_finds_all_connections_being_answered_is_told_so_at_once(
             assert time.monotonic() < deadline
 
 
-def test_only_the_connection_that_is_too_many_is_refused(
-    on_and_on: Callable[..., AbstractContextManager[Served]],
-) -> None:
+def test_only_the_connection_that_is_too_many_is_refused(on_and_on: Endless) -> None:
     with on_and_on(connections=3) as served, connection(served) as here, streaming(served, 2):
         here.sendall(LIVE[:20])
         with connection(served) as late:
             assert here.recv(1) == b""  # it waited, and made room
-            late.sendall(POST + b"Content-Length: 100\r\n\r\n{")
+            late.sendall(POST + HALF)
             time.sleep(2 * SHORT_S)
             with connection(served) as too_many:
                 time.sleep(SHORT_S)
@@ -428,9 +430,7 @@ def test_only_the_connection_that_is_too_many_is_refused(
                 assert refusal(rest(too_many))[0] == 503
 
 
-def test_one_address_takes_its_share_of_the_connections_and_no_more(
-    on_and_on: Callable[..., AbstractContextManager[Served]],
-) -> None:
+def test_one_address_takes_its_share_of_the_connections_and_no_more(on_and_on: Endless) -> None:
     with on_and_on(connections=10, connections_per_address=2) as served:
         with streaming(served, 2, "127.0.0.2"):
             with connection(served, "127.0.0.2") as sock:
@@ -452,9 +452,7 @@ def test_one_address_takes_its_share_of_the_connections_and_no_more(
             assert socks[0].recv(1) == b""
 
 
-def test_a_trusted_proxy_may_have_all_connections(
-    on_and_on: Callable[..., AbstractContextManager[Served]],
-) -> None:
+def test_a_trusted_proxy_may_have_all_connections(on_and_on: Endless) -> None:
     with (
         on_and_on(connections_per_address=1, trusted_proxies="127.0.0.3") as served,
         streaming(served, 3, "127.0.0.3"),

@@ -3,6 +3,7 @@
 import re
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -10,6 +11,10 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from arena import cli
+from arena.commands.serve import _described, _shown
+from arena.domain.model import Model
+from arena.domain.room_view import Trial
+from arena.endpoints.offline import POCKET_MODELS
 from arena.store.engine import newest, opened
 from arena.store.store import Store
 from arena.terminal import working
@@ -144,6 +149,15 @@ def test_the_demo_plays_with_two_models_that_it_finds_and_says_so(tmp_path: Path
     assert asked == {"Bearer sesame"}
 
 
+def test_a_demo_says_what_battles_and_whether_it_may_cost_money() -> None:
+    assert _described(POCKET_MODELS).startswith("The models are embedded toys")
+    free = tuple(Model(id=m, name=m.title(), endpoint="http://x/v1", model=m) for m in ("a", "b"))
+    paid = (replace(free[0], api_key_env="OPENAI_API_KEY"), free[1])
+    hits, cost = "2 models were found: A, B.", " Those behind OPENAI_API_KEY may cost money."
+    for models, words in ((free, hits), (paid, hits + cost)):
+        assert _described(models) == f"{words} For the toy models add --toys."
+
+
 def test_models_lists_a_roster_or_what_is_found(command: Command, tmp_path: Path) -> None:
     result = command("models", "--roster", roster(tmp_path), COLUMNS="200")
     assert re.search(r"\bx\b.*pocket://local/v1.*unigram", result.stdout)
@@ -178,6 +192,8 @@ def test_a_check_prints_what_answers_and_what_failed(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert re.search(r"id-well.* s .*answered", result.stdout)
     assert re.search(r"id-ill.*auth: .*401, no such key", result.stdout)
+    whole = Trial(2.0, 0.5, without=("seed",))
+    assert _shown(whole) == ("0.50 s", "2.00 s", "answered, without seed")
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ def test_several_models_are_compared_together(command: Command, tmp_path: Path) 
     assert result.stdout.startswith("x against 2 models, better: shown for 2 (y, z).\n")
     assert "Items: 200. Intervals hold for all 3 pairs together." in result.stdout
     assert command("compare", "all.csv", "--models", "y,z").returncode == 3
+    assert command("compare", "all.csv", "--where", "model <> 'x'").returncode == 3
 
 
 def test_names_with_commas_are_chosen_by_themselves(command: Command, tmp_path: Path) -> None:

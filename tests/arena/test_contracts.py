@@ -3,13 +3,14 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.command import captured
 
 ROOT = Path(__file__).parents[2]
 PLANTED = {
@@ -24,19 +25,13 @@ PLANTED = {
     "No cycles": ("arena/domain/vote.py", "arena.errors"),
 }
 PLACES = "Each library is imported in one place"
-LIBRARIES = {
-    "httpx2": "arena/play/matchmaking.py",
-    "aiohttp": "arena/play/matchmaking.py",
+OF_PAIRS = ("httpx2", "aiohttp", "fastapi", "structlog", "prometheus_client")
+LIBRARIES = dict.fromkeys(OF_PAIRS, "arena/play/matchmaking.py") | {
+    **dict.fromkeys(("gradio", "jinja2", "babel"), "arena/pages/rendering.py"),
     "authlib": "arena/pages/standings.py",
     "sqlalchemy": "arena/boards/export.py",
-    "gradio": "arena/pages/rendering.py",
-    "fastapi": "arena/play/matchmaking.py",
-    "jinja2": "arena/pages/rendering.py",
-    "babel": "arena/pages/rendering.py",
     "cyclopts": "arena/app.py",
     "uvicorn": "arena/cli.py",
-    "structlog": "arena/play/matchmaking.py",
-    "prometheus_client": "arena/play/matchmaking.py",
     "duckdb": "arena/store/log.py",
     "pyspark": "rating/tables/sources.py",
     "inspect_ai": "judge/tables/native.py",
@@ -51,9 +46,7 @@ CYCLE = "No cycles"
 
 def lint(folder: Path) -> str:
     command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
-    env = os.environ | {"COLUMNS": "200"}
-    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    return run.stdout
+    return captured(command, folder, os.environ | {"COLUMNS": "200"}, None).stdout
 
 
 def broken(folder: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 from arena.store import judgements
 from arena.store.store import Store
-from tests.command import Command
+from tests.command import Command, endpoint_roster
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.provider_errors import REFUSALS, SPENT
 from tests.serving import Served, served_by
@@ -45,15 +45,14 @@ def refused(server: FaultyServer) -> int:
 def test_a_battle_goes_on_at_once_and_another_process_is_not_refused_again(
     tmp_path: Path, server: FaultyServer
 ) -> None:
-    settings = {"database": f"sqlite:///{tmp_path / 'arena.db'}"}
-    with served_by(server, tmp_path, **settings) as served, served.visitor() as ada:
+    with served_by(server, tmp_path) as served, served.visitor() as ada:
         battle_id = ada.play()
         assert {ada.look(battle_id)["turns"][0][side]["text"] for side in "ab"} == {TEXT}
         assert ada.vote(battle_id, "tie").status_code == 200
         ada.play()
         assert refused(server) == 2, "each model refuses once"
     assert known(served) == {name: ["stream_options"] for name in NAMES}
-    with served_by(server, tmp_path, **settings) as served, served.visitor() as ada:
+    with served_by(server, tmp_path) as served, served.visitor() as ada:
         ada.play()
     assert refused(server) == 2
 
@@ -61,19 +60,17 @@ def test_a_battle_goes_on_at_once_and_another_process_is_not_refused_again(
 def test_the_log_says_what_is_left_out_and_names_no_model_while_it_battles(
     tmp_path: Path, server: FaultyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = {"database": f"sqlite:///{tmp_path / 'arena.db'}"}
-    with served_by(server, tmp_path, **settings) as served, served.visitor() as ada:
+    with served_by(server, tmp_path) as served, served.visitor() as ada:
         caplog.clear()
         ada.play()
         lines = [record.getMessage() for record in caplog.records]
     assert "An endpoint refuses stream_options: it is asked without from here on" in lines
     assert [line for line in lines for name in NAMES if name in line] == []
     caplog.clear()
-    with caplog.at_level("INFO"), served_by(server, tmp_path, **settings):
+    with caplog.at_level("INFO"), served_by(server, tmp_path):
         lines = [record.getMessage() for record in caplog.records]
-    for name in NAMES:
-        line = f"Model 'id-{name}' is asked without stream_options: its endpoint refuses it"
-        assert line in lines
+    without = "is asked without stream_options: its endpoint refuses it"
+    assert {f"Model 'id-{name}' {without}" for name in NAMES} <= {*lines}
 
 
 def test_models_check_says_what_is_left_out_and_that_an_account_is_spent(
@@ -81,12 +78,7 @@ def test_models_check_says_what_is_left_out_and_that_an_account_is_spent(
 ) -> None:
     error = SPENT["openai"]
     server.behaviours["poor"] = Behaviour(status=error.status, stream=error.text)
-    tables = [
-        f'[[models]]\nid = "{name}"\nname = "{name}"\nmodel = "{name}"\n'
-        f'endpoint = "{server.url}"\n'
-        for name in server.behaviours
-    ]
-    (tmp_path / "roster.toml").write_text("\n".join(tables))
+    endpoint_roster(tmp_path, server.url, *server.behaviours)
     ran = command("models", "check", "--roster", "roster.toml", COLUMNS="300")
     assert ran.returncode == 1
     assert ran.stdout.count("answered, without stream_options") == 2
@@ -106,14 +98,9 @@ def test_a_judge_leaves_out_what_a_battle_has_learnt_and_its_batch_too(
     (tmp_path / "pairs.jsonl").write_text(json.dumps(row))
     database = f"sqlite:///{tmp_path / 'arena.db'}"
     with faulty_server({"wren": judge, "owl": Behaviour(text=TEXT)}) as server:
-        (tmp_path / "judges.toml").write_text(
-            "\n".join(
-                f'[[models]]\nid = "{name}"\nname = "{name}"\nendpoint = "{server.url}"\n'
-                f'model = "{name}"\ndecoding = {{ temperature = 0.0 }}\n'
-                for name in ("wren", "owl")
-            )
-        )
-        roster = tmp_path / "judges.toml"
+        cold = "decoding = { temperature = 0.0 }\n"
+        endpoint_roster(tmp_path, server.url, "wren", "owl", more=cold)
+        roster = (tmp_path / "roster.toml").rename(tmp_path / "judges.toml")
         with served_by(server, tmp_path, database=database, roster=roster) as served:
             served.visitor().play()
         assert known(served) == {"wren": ["temperature"]}
@@ -139,8 +126,7 @@ def test_a_lesson_holds_for_thirty_days(database_url: str) -> None:
             judgements.keep_lesson(session, "https://h/v1 m", "seed", "no", learnt)
             judgements.keep_lesson(session, "https://h/v1 m", "seed", "never", learnt)
         for days, holds in ((0, True), (29, True), (30, False)):
+            lessons = {"seed": "never"} if holds else {}
             now = learnt + timedelta(days=days)
-            assert store.read(judgements.lessons_of, "https://h/v1 m", now) == (
-                {"seed": "never"} if holds else {}
-            )
+            assert store.read(judgements.lessons_of, "https://h/v1 m", now) == lessons
         assert store.read(judgements.lessons_of, "https://h/v1 other", learnt) == {}

@@ -6,11 +6,13 @@ import re
 import signal
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from html import unescape
+from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -69,17 +71,13 @@ def quote_everywhere(served: Served, battle_id: str) -> None:
         for statement in statements:
             assert session.connection().execute(text(statement), {"b": battle_id}).rowcount
         for key, asked in (("j1", PROMPT), ("j2", OTHER)):
-            judged = {
-                "hash": key,
-                "judge": "m",
-                "request": {"messages": [["user", f"[begin {key}]\n{asked}\n[end {key}]"]]},
-                "response": {"text": f"A is better for {asked}"},
-                "created": datetime.now(UTC),
-            }
+            now, why = {"created": datetime.now(UTC)}, {"why": f"for {asked}"}
+            request = {"messages": [["user", f"[begin {key}]\n{asked}\n[end {key}]"]]}
+            response = {"text": f"A is better for {asked}"}
+            judged = {"hash": key, "judge": "m", "request": request, "response": response} | now
             session.connection().execute(tables["judgement"].insert(), judged)
-            reading = {"judgement_hash": key, "parser_version": "1", "created": judged["created"]}
-            why = {"why": f"for {asked}"}
-            session.connection().execute(tables["verdict"].insert(), reading | {"detail": why})
+            reading = {"judgement_hash": key, "parser_version": "1", "detail": why} | now
+            session.connection().execute(tables["verdict"].insert(), reading)
     store.close()
 
 
@@ -109,12 +107,12 @@ def files_with(served: Served, words: str) -> list[str]:
     return [file.name for file in files if words.encode() in file.read_bytes()]
 
 
-def whole(served: Served) -> tuple[int, int]:
-    """Give links and erased texts of a record that verifies."""
+def whole(served: Served, kind: str = "erased") -> tuple[int, int]:
+    """Give links of a record that verifies, and its erased texts, or those taken out."""
     with closing(Store(served.database)) as store, store.reading() as session:
         verified = verify(session)
     assert (verified.problem, verified.counts) == (None, None)
-    return verified.links, verified.erased
+    return verified.links, getattr(verified, kind)
 
 
 def counted(served: Served) -> list[tuple[object, ...]]:
@@ -128,6 +126,15 @@ def erase(command: Command, served: Served, voter: str, *words: str) -> str:
     ran = command("erase", "--voter", voter, *words, "--database", served.database)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
+
+
+def killed(words: Sequence[str], folder: Path, pause_s: float) -> None:
+    """Kill an erasing so much later than it says what goes: from there on it is written."""
+    with Process(words, folder) as process:
+        process.stdout.readline()
+        time.sleep(pause_s)
+        process.send(signal.SIGKILL)
+        process.wait()
 
 
 def leaves(visitor: Visitor, command: Command, served: Served) -> str:
@@ -147,17 +154,8 @@ def test_no_byte_of_what_somebody_wrote_is_left(
     with served.visitor() as ada, served.visitor() as bob:
         battle = leaves(ada, command, served)
         bob.vote(bob.play(OTHER), "model_b")
-        touched = {
-            "turn",
-            "answer",
-            "vote_remark",
-            "judgement",
-            "verdict",
-            "person",
-            "invitation",
-            "act",
-        }
-        assert set(rows_with(served, SECRET)) == touched
+        touched = "turn answer vote_remark judgement verdict person invitation act"
+        assert set(rows_with(served, SECRET)) == {*touched.split()}
         assert files_with(served, SECRET)
         before = counted(served)
         printed = erase(command, served, owner_of(served, battle)[:8], "--yes")
@@ -184,10 +182,8 @@ def test_what_was_erased_can_be_neither_voted_on_nor_taken_up(
         ada.vote(voted, "tie")
         erase(command, served, owner_of(served, voted), "--yes")
         for path in ("turns", "regenerate", "retry", "vote"):
-            answer = ada.post(
-                f"/api/v1/battles/{open_one}/{path}",
-                json={"prompt": "And then?", "outcome": "tie", "key": "k" * 36},
-            )
+            body = {"prompt": "And then?", "outcome": "tie", "key": "k" * 36}
+            answer = ada.post(f"/api/v1/battles/{open_one}/{path}", json=body)
             assert answer.status_code in (409, 422), path
         on = ada.post(f"/api/v1/battles/{voted}/continue", json={"prompt": "And then?"})
         assert (on.status_code, "were deleted" in on.json()["detail"]) == (409, True)
@@ -203,7 +199,7 @@ def test_it_is_not_done_unless_somebody_writes_the_word(
     voter = owner_of(served, battle)
     for written, code in (("yes\n", 2), ("", 2), ("erase\n", 0)):
         assert "turn" in rows_with(served, SECRET)
-        monkeypatch.setattr("sys.stdin", _Typed(written))
+        monkeypatch.setattr("sys.stdin", StringIO(written))
         ran = command("erase", "--voter", voter, "--database", served.database)
         assert ran.returncode == code, ran.stderr
     assert rows_with(served, SECRET) == []
@@ -255,11 +251,7 @@ def test_a_kill_leaves_all_words_or_none_and_the_next_run_ends_it(
     voter, tables = owner_of(served, battle), {"turn"}
     words = ("erase", "--voter", voter, "--yes", "--database", served.database)
     for pause_s in (0.0, 0.02, 0.05, 0.1, 0.2):
-        with Process(words, tmp_path) as process:
-            process.stdout.readline()  # what goes; from here on it is written
-            time.sleep(pause_s)
-            process.send(signal.SIGKILL)
-            process.wait()
+        killed(words, tmp_path, pause_s)
         with closing(Store(served.database)) as store, store.reading() as session:
             there = "SELECT count(*) FROM turn WHERE nonce IS NOT NULL"
             assert session.connection().scalar(text(there)) in (0, 8)
@@ -269,12 +261,7 @@ def test_a_kill_leaves_all_words_or_none_and_the_next_run_ends_it(
     assert rows_with(served, SECRET) == files_with(served, SECRET) == []
 
 
-def tombstoned(served: Served) -> tuple[int, int]:
-    """Give links and those taken out of a record that verifies."""
-    with closing(Store(served.database)) as store, store.reading() as session:
-        verified = verify(session)
-    assert (verified.problem, verified.counts) == (None, None)
-    return verified.links, verified.taken_out
+tombstoned = partial(whole, kind="taken_out")
 
 
 def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
@@ -312,14 +299,12 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
         assert (tmp_path / "v.csv").read_text().count("taken out") == 3
         assert mine not in (tmp_path / "v.csv").read_text()
         assert "vote log verified, 5 links" in command("verify", "v.csv").stdout
-        again = ada.vote(mine, "model_b")
-        assert again.status_code == 409, "what was taken out is not cast again"
+        assert ada.vote(mine, "model_b").status_code == 409, "what was taken out is not cast again"
         assert ada.look(mine)["state"] == "stopped"
         bob.vote(bob.play(OTHER), "tie")
         assert tombstoned(served) == (6, 3)
-        assert "0 votes were deleted" in erase(
-            command, served, voter, "--votes", "tombstone", "--yes"
-        )
+        again = erase(command, served, voter, "--votes", "tombstone", "--yes")
+        assert "0 votes were deleted" in again
     assert tombstoned(served) == (6, 3)
 
 
@@ -347,10 +332,8 @@ def test_a_tombstone_that_was_tampered_with_is_found(
         for name, voter in (("b1", "ada-of-Kent"), ("b2", "bob-of-York")):
             ready(store, name, Voter(voter))
             store.cast(ballot(name, voter=voter))
-    words = ("--yes", "--database", f"sqlite:///{tmp_path}/arena.db")
-    assert (
-        command("erase", "--voter", "ada-of-Kent", "--votes", "tombstone", *words).returncode == 0
-    )
+    words = ("--votes", "tombstone", "--yes", "--database", f"sqlite:///{tmp_path}/arena.db")
+    assert command("erase", "--voter", "ada-of-Kent", *words).returncode == 0
     with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
         connection.executescript(statement)
     assert command("verify", words[-1]).returncode == 3
@@ -366,11 +349,7 @@ def test_a_kill_leaves_all_votes_or_none_and_the_record_whole(
     voter = owner_of(served, battles[0])
     words = ("erase", "--voter", voter, "--votes", "tombstone", "--yes")
     for pause_s in (0.0, 0.02, 0.05, 0.1):
-        with Process((*words, "--database", served.database), tmp_path) as process:
-            process.stdout.readline()
-            time.sleep(pause_s)
-            process.send(signal.SIGKILL)
-            process.wait()
+        killed((*words, "--database", served.database), tmp_path, pause_s)
         assert tombstoned(served) in ((6, 0), (7, 6))
     erase(command, served, voter, "--votes", "tombstone", "--yes")
     assert tombstoned(served) == (7, 6)
@@ -428,25 +407,9 @@ def test_a_judgement_that_quotes_a_text_is_known_by_pieces_of_it(
         assert erasing.quoting(session, [asked]) == ["j"] * quoted
 
 
-class _Typed:
-    """What somebody types at a terminal."""
-
-    def __init__(self, line: str) -> None:
-        self._line = line
-
-    def readline(self) -> str:
-        return self._line
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
-
-
 def test_whom_nobody_knows_is_one_clear_line(command: Command, served: Served) -> None:
-    for voter, words in (
-        ("abc", "too short"),
-        ("0" * 32, "No voter has the id"),
-        ("%" * 8, "No voter"),
-    ):
+    known = {"abc": "too short", "0" * 32: "No voter has the id", "%" * 8: "No voter"}
+    for voter, words in known.items():
         ran = command("erase", "--voter", voter, "--yes", "--database", served.database)
         refused(ran, words, repr(voter))
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import duckdb
 import pytest
 from ruamel.yaml import YAML
 
+from arena.boards.export import Written, write_card
 from arena.boards.record_file import LATER
 from arena.cli import COMMANDS
 from arena.domain.battle import BattleState
@@ -69,6 +71,44 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
     assert r"| coordinated votes for \[x\](y) \| \<b\> | 1 |" in card
     assert r"| \[mail\] | 12 |" in card
     assert "rules (version 1)" in card
+    for what, n in (("battles", 13), ("answers", 26)):
+        done = command("export", what, "--all", "--to", f"{what}.csv", "--database", url)
+        assert done.stdout.startswith(f"{what}.csv: {n} {what}, policy default-v3.")
+
+
+def test_an_export_is_of_the_days_that_are_asked_for(command: Command, url: str) -> None:
+    for span, n in (
+        (("--since", "2026-11-20", "--until", "2026-11-21"), 12),
+        (("--since", "2026-11-21"), 0),
+        (("--until", "2026-11-20"), 0),
+    ):
+        for what, words in (
+            ("votes", f"x.csv: {n} of 13 logged votes"),
+            ("battles", f"x.csv: {n} battles"),
+            ("answers", f"x.csv: {2 * n} answers"),
+        ):
+            done = command("export", what, "--to", "x.csv", *span, "--database", url)
+            assert done.stdout.startswith(words), done.stderr
+    back = ("--since", "2026-11-21", "--until", "2026-11-21")
+    refused(command("export", "votes", "--to", "y.csv", *back), "is not after --since")
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [(999, "n<1K"), (1000, "1K<n<10K"), (99_999, "10K<n<100K"), (100_000, "100K<n<1M")],
+)
+def test_a_card_says_how_large_a_file_is_and_from_when_to_when(
+    tmp_path: Path, rows: int, size: str
+) -> None:
+    written = Written(rows=rows)
+    for days in (2, 0, 3, 1):
+        written.count(None, NOW + timedelta(days=days))
+    write_card(tmp_path / "v.csv", "votes", written, DEFAULT, "mit")
+    card = (tmp_path / "v.csv.card.md").read_text()
+    assert front_matter(card)["size_categories"] == [size]
+    assert f"| File | v.csv, {rows:,} rows |" in card
+    assert "| Votes cast | 2026-11-20 to 2026-11-23, UTC |" in card
+    assert "Nothing: 4 of 4 count under the policy." in card
 
 
 def test_a_card_says_that_texts_are_whole(command: Command, tmp_path: Path, url: str) -> None:

@@ -11,9 +11,10 @@ from tests.rating.tables.test_factors import written
 
 def test_the_table_and_the_json_say_the_same_of_parts_and_systems(tmp_path: Path) -> None:
     file = str(written(tmp_path / "v.csv"))
-    table = invoke(["factors", file], columns=100)
-    report = json.loads(invoke(["factors", file, "--format", "json"]).stdout)
-    assert table.returncode == 0
+    words = ["factors", file, "--level", "0.8"]
+    table = invoke(words, columns=100)
+    report = json.loads(invoke([*words, "--format", "json"]).stdout)
+    assert (table.returncode, report["level"]) == (0, 0.8)
     assert "60 votes on 6 systems" in table.stdout
     for levels in report["factors"].values():
         for one in levels:
@@ -39,6 +40,8 @@ def test_confounded_parts_end_with_code_3(tmp_path: Path) -> None:
 
 
 def test_the_words_on_additivity_are_no_stronger_than_its_test() -> None:
-    assert in_words(Additivity(2, 9.0, 50.0, 0.001)).startswith("The effects are not additive")
-    assert "weak evidence" in in_words(Additivity(1, 0.1, 50.0, 0.8))
+    far = "The effects are not additive (p 0.049, 2 degrees of freedom): some models do better"
+    assert in_words(Additivity(2, 9.0, 50.0, 0.049)).startswith(far)
+    near = in_words(Additivity(1, 0.1, 50.0, 0.05))
+    assert "additivity is found (p 0.05, 1 degree of freedom). With few votes" in near
     assert in_words(Additivity(1, reason="Few.")) == "Additivity cannot be tested. Few."

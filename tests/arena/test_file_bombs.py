@@ -4,25 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.file_bombs import (
-    OTHERS,
-    READ_OTHERS,
-    READ_TABLES,
-    RECORDS,
-    TABLES,
-    VERIFY,
-    WITHIN,
-    given,
-    measured,
-)
+from tests import file_bombs
+from tests.file_bombs import OTHERS, READ_OTHERS, READ_TABLES, RECORDS, TABLES, VERIFY, WITHIN
 
 MOST_MB = 400
 
 
 def held_small(folder: Path, what: str, words: tuple[str, ...], *, refuses: bool = True) -> None:
     name, make = (TABLES | WITHIN | RECORDS | OTHERS)[what]
-    given(folder, name, make)
-    ended = measured(folder, *(word.format(name) for word in words))
+    file_bombs.given(folder, name, make)
+    ended = file_bombs.measured(folder, *(word.format(name) for word in words))
     lines = [line for line in ended.stderr.splitlines() if line.startswith("arena: ")]
     assert ended.peak_mb < MOST_MB, (words, ended)
     assert "Traceback" not in ended.stderr, (words, ended)
@@ -58,20 +49,11 @@ def test_a_command_refuses_a_bomb_in_a_sentence_and_little_memory(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", READ_TABLES, ids=lambda words: " ".join(words[:2]))
-@pytest.mark.parametrize("what", TABLES)
-def test_no_table_exhausts_a_command_that_reads_one(
+@pytest.mark.parametrize("what", [*TABLES, *WITHIN])
+def test_no_table_beyond_or_just_within_the_limits_exhausts_a_command_that_reads_one(
     tmp_path: Path, what: str, words: tuple[str, ...]
 ) -> None:
-    held_small(tmp_path, what, words, refuses=words == READ_TABLES[1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", READ_TABLES, ids=lambda words: " ".join(words[:2]))
-@pytest.mark.parametrize("what", WITHIN)
-def test_nor_does_one_that_is_just_within_the_limits(
-    tmp_path: Path, what: str, words: tuple[str, ...]
-) -> None:
-    held_small(tmp_path, what, words, refuses=False)
+    held_small(tmp_path, what, words, refuses=what in TABLES and words == READ_TABLES[1])
 
 
 @pytest.mark.slow

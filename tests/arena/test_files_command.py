@@ -16,19 +16,11 @@ from tests.command import Command, refused
 HEAD = "item,left,right,choice,who,language"
 SIDES = {"1": "model_a", "2": "model_b", "-": "tie"}
 MODELS = ("basalt", "flint", "quartz")
-COLUMNS = [
-    word
-    for role, name in {
-        "model_a": "left",
-        "model_b": "right",
-        "winner": "choice",
-        "voter": "who",
-        "prompt": "item",
-    }.items()
-    for word in ("--column", f"{role}={name}")
-]
+ROLES = "model_a=left model_b=right winner=choice voter=who prompt=item"
+COLUMNS = [word for role in ROLES.split() for word in ("--column", role)]
 LABELS = [word for theirs, ours in SIDES.items() for word in ("--label", f"{theirs}={ours}")]
 ENGLISH = ["--where", "language = 'en'"]
+DATABASE = "sqlite:///arena.db"
 
 
 def rows(n: int = 96) -> list[list[str]]:
@@ -130,17 +122,14 @@ def test_scores_and_a_study_take_the_same(folder: Path, command: Command) -> Non
     chosen = [*COLUMNS[6:], *ENGLISH]  # the verdicts are under our names, and in English
     head = HEAD.replace("item,left,right,choice", "item,model_a,model_b,winner")
     write(folder / "votes.csv", head, rows())
-    study, words = asked(
-        command, "study", "judge", "votes.csv", "verdicts", *options, *chosen, *LABELS
-    )
+    line = ("study", "judge", "votes.csv", "verdicts", *options, *chosen, *LABELS)
+    study, words = asked(command, *line)
     assert study == ours
     assert words == [
         "arena: votes.csv is read as votes; rows excluded: 20 by where",
         "arena: verdicts (2 files) is read as verdicts; rows excluded: 0 by where",
     ]
-    made = command(
-        "study", "judge", "votes.csv", "verdicts", *options, *chosen, *LABELS, "--format", "md"
-    )
+    made = command(*line, "--format", "md")
     assert "'--where=language = '" in made.stdout
     assert "--column=person=who" in made.stdout
     again = ("study", "judge", "votes.csv", "verdicts", *LABELS)
@@ -199,10 +188,7 @@ def test_from_python_several_files_are_one(folder: Path) -> None:
         (["--label", "left"], ["'left'", "THEIRS=OURS"]),
         (["--label", "1=tie", "--label", "1=model_a"], ["'1'", "named twice"]),
         (["verdicts"], ["lacks 'item'", "unlike 'votes/a.csv'"]),
-        (
-            ["sqlite:///arena.db"],
-            ["sqlite:///arena.db", "from no other source", "arena export votes"],
-        ),
+        ([DATABASE], [DATABASE, "from no other source", "arena export votes"]),
     ],
 )
 def test_what_cannot_be_read_together_is_refused_in_a_line(

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from judge.probe.cards import read_material
 from judge.probe.verdicts import probe_judges
 from judge.scoring.annotated import METHODS, judge_score
@@ -14,7 +12,7 @@ from judge.tables.cases import read_cases, read_responses
 from rating.errors import RatingError
 from rating.tables.counts import read_votes
 from rating.tables.peers import noticing
-from tests.command import Command, refused
+from tests.command import Command
 from tests.rating.tables.peer_rows import ARENA, FILES, REFUSED, Row, of_bench, written
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "formats.md"
@@ -92,15 +90,6 @@ def test_the_first_line_of_a_rating_says_as_what_the_file_is_read(
     first, repeats = done.stderr.splitlines()
     assert first == "arena: arena.json is read as Chatbot Arena; rows excluded: 2 not anonymous"
     assert repeats.startswith("arena: arena.json: 3 rows repeat an earlier one in question_id, ")
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_holds_no_votes_is_refused_in_a_line(
-    name: str, tmp_path: Path, command: Command
-) -> None:
-    known, row = REFUSED[name]
-    written(tmp_path, name, [row])
-    refused(command("rate", name), name, known, "arena ")
 
 
 def test_a_score_and_a_study_say_as_what_their_files_are_read(

@@ -16,6 +16,7 @@ import pytest
 
 from arena.commands.decide import EXITS
 from judge.render.text import render
+from judge.studies.licence import read_licence
 from tests.command import Command, Ran, examples, options_of, refused, run, unexplained
 from tests.faulty_server import Behaviour, faulty_server
 from tests.judge.studies.licensed import BY, World
@@ -234,6 +235,13 @@ def test_a_judge_answers_alone_under_a_licence_and_says_so(
     assert (report["answer"], report["by"], report["passes"]) == ("better", "judge alone", True)
     assert report["votes"]["judge"] == 600
     assert report["level"] == 0.975
+    # The win rate of the two, less what the judge gave the one more than the other when graded.
+    errors = {one.name: one.error or 0 for one in read_licence(tmp_path / "owl.toml").models}
+    won = (tmp_path / "verdicts.csv").read_text().count(",flint,model_a,") / 600
+    rate = won - (errors["umber"] - errors["flint"]) / 100
+    points = 400 * np.log10(rate / (1 - rate))
+    assert report["difference"]["value"] == pytest.approx(points)
+    assert abs(400 * np.log10(won / (1 - won)) - points) > 1
     assert re.fullmatch(
         r"600 verdicts of owl alone on the two models, on 600 prompts, under its "
         r"validation certificate until \d{4}-\d\d-\d\d; no votes of people",
@@ -370,8 +378,5 @@ def test_the_workflow_of_the_page_is_one_of_github_s(tmp_path: Path) -> None:
     cast = Crowd(lead=1.0, prompts=PROMPTS).draw(300, np.random.default_rng(1))
     write_judged(tmp_path, cast.judged(10, np.random.default_rng(1)), 300)
     assert run(tmp_path, *line.split()[1:]).returncode == 0
-    assert {path.name for path in (tmp_path / "gate").iterdir()} == {
-        "gate.json",
-        "gate.md",
-        "gate.xml",
-    }
+    names = {path.name for path in (tmp_path / "gate").iterdir()}
+    assert names == {"gate.json", "gate.md", "gate.xml"}

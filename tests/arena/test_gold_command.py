@@ -1,6 +1,7 @@
 """`arena gold`, and gold battles in `arena voters` and `arena status`: from a file and a log."""
 
 import json
+import re
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,12 @@ def test_a_log_says_who_names_what_is_right(voted: str, command: Command) -> Non
     assert (study["votes"], study["right"], study["undecided"]) == (36, 18, 3)
     assert study["wrong"]["value"] == pytest.approx(15 / 36)
     assert study["wrong"]["lower"] < 15 / 36 < study["wrong"]["upper"]
+    half = json.loads(command("gold", voted, "--level", "0.5", "--format", "json").stdout)["wrong"]
+    assert study["wrong"]["lower"] < half["lower"] < half["upper"] < study["wrong"]["upper"]
+    assert re.sub(r" \(.*?\)", "", study["sentences"][0], count=1) == (
+        "42% of 36 votes prefer the wrong answer, 50% the right one, and 8% neither (3 voters, "
+        "12 items)."
+    )
     accuracy = {one["voter"]: one["accuracy"] for one in study["accuracies"]}
     assert accuracy == {"ada": 17 / 22, "bob": 14 / 22, "eve": 11 / 22}
     shown = command("gold", voted).stdout
@@ -67,7 +74,8 @@ def test_voters_and_status_have_it_beside_what_they_say(voted: str, command: Com
     ada = next(one for one in checked["voters"] if one["voter"] == "ada")
     assert (ada["votes"], ada["gold_right"], ada["gold_answered"]) == (4, 9, 12)
     assert ada["gold_lower"] < ada["gold_accuracy"] == 17 / 22 < ada["gold_upper"]
-    assert "Gold" in command("voters", voted, "--least", "2").stdout
+    shown = command("voters", voted, "--least", "2", COLUMNS="200").stdout
+    assert "│ 9/12, 77% (" in shown
     status = json.loads(command("status", "--database", voted, "--format", "json").stdout)
     assert (status["gold"]["votes"], status["gold"]["right"]) == (36, 18)
     assert "Gold battles so far: 42%" in command("status", "--database", voted).stdout
@@ -75,14 +83,8 @@ def test_voters_and_status_have_it_beside_what_they_say(voted: str, command: Com
 
 def test_a_file_of_votes_says_the_same(tmp_path: Path, command: Command) -> None:
     rows = [
-        {
-            "user": f"u{n % 4}",
-            "prompt": f"p{n}",
-            "winner": "left" if n % 3 else "model_b",
-            "truth": "A>B",
-            "response_a": "x" * (10 + n),
-            "response_b": "y" * (50 - n),
-        }
+        {"user": f"u{n % 4}", "prompt": f"p{n}", "winner": "left" if n % 3 else "model_b"}
+        | {"truth": "A>B", "response_a": "x" * (10 + n), "response_b": "y" * (50 - n)}
         for n in range(40)
     ]
     file = tmp_path / "votes.jsonl"

@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from tests.command import Command, refused
+from tests.file_bombs import HEADER as HEAD
 from tests.file_bombs import Make, raw
 
-HEAD = "model_a,model_b,winner,voter,prompt_id,prompt,response_a,response_b,judge,order"
 ROWS = (
     "x,y,model_a,ada,p1,Hello?,Yes.,No.,opal,ab",
     "y,x,model_b,bob,p2,Why?,So.,Ask.,opal,ab",
@@ -42,6 +42,14 @@ def parquet(change: Callable[[bytes], bytes]) -> Make:
     return make
 
 
+def with_end(whole: bytes) -> bytes:
+    return whole[:-8] + b"\xff\xff\xff\x7f" + whole[-4:]
+
+
+def with_middle(whole: bytes) -> bytes:
+    return whole[:4] + b"\xff" * (len(whole) // 2) + whole[4 + len(whole) // 2 :]
+
+
 def loop(path: Path) -> None:
     path.symlink_to(path.name)
 
@@ -67,21 +75,10 @@ BROKEN: dict[str, tuple[str, Make]] = {
     "JSON that is a number": ("f.json", raw(b"1")),
     "JSON of nothing": ("f.json", raw(b"")),
     "JSON of no row": ("f.json", raw(b"[]")),
-    "JSON in Latin-1": (
-        "f.jsonl",
-        raw(json.dumps({"prompt": "ö"}, ensure_ascii=False).encode("latin-1")),
-    ),
+    "JSON in Latin-1": ("f.jsonl", raw('{"prompt": "ö"}'.encode("latin-1"))),
     "half of a Parquet file": ("f.parquet", parquet(lambda whole: whole[: len(whole) // 2])),
-    "Parquet that lies on its end": (
-        "f.parquet",
-        parquet(lambda whole: whole[:-8] + b"\xff\xff\xff\x7f" + whole[-4:]),
-    ),
-    "Parquet with other bytes inside": (
-        "f.parquet",
-        parquet(
-            lambda whole: whole[:4] + b"\xff" * (len(whole) // 2) + whole[4 + len(whole) // 2 :]
-        ),
-    ),
+    "Parquet that lies on its end": ("f.parquet", parquet(with_end)),
+    "Parquet with other bytes inside": ("f.parquet", parquet(with_middle)),
     "text named Parquet": ("f.parquet", raw(GOOD.encode())),
     "a folder": ("f.csv", Path.mkdir),
     "a pipe": ("f.csv", os.mkfifo),
@@ -152,19 +149,10 @@ OTHERS: list[tuple[str, ...]] = [
 ]
 """Commands that read something else: a roster, recordings, a board, a database."""
 
-RECORDED = """
-[[models]]
-id = "x"
-name = "X"
-endpoint = "recorded://x"
-recording = "{0}"
-
-[[models]]
-id = "y"
-name = "Y"
-endpoint = "recorded://y"
-recording = "{0}"
-"""
+RECORDED = "\n".join(
+    f'[[models]]\nid = "{id}"\nname = "{id}"\nendpoint = "recorded://{id}"\nrecording = "{{0}}"\n'
+    for id in "xy"
+)
 
 COMMANDS = "\x1b\x07\x9b\u202e\0"
 

@@ -82,18 +82,9 @@ def test_what_came_back_is_kept_once_at_its_price_and_the_run_asks_for_the_rest_
     assert (read.returncode, read.stderr) == (1, "")
     sentences = counts.pop("sentences")
     assert counts.pop("cost_usd") == pytest.approx(2 * HALF)
-    assert counts == {
-        "folder": "jobs",
-        "files": 3,
-        "kept": 2,
-        "known": 0,
-        "twice": 1,
-        "missing": 1,
-        "unknown": 1,
-        "malformed": 2,
-        "failed": {"transport": 1},
-        "due": 2,
-    }
+    whole = {"folder": "jobs", "files": 3, "failed": {"transport": 1}, "due": 2}
+    whole |= {"kept": 2, "known": 0, "twice": 1, "missing": 1, "unknown": 1, "malformed": 2}
+    assert counts == whole
     assert sentences[0].startswith("Line 3 of errors.jsonl cannot be read: no JSON object")
     assert sentences[1].startswith("Line 2 of output.jsonl cannot be read: It is not JSON")
     assert "transport: batch_expired: The window expired." in sentences
@@ -157,10 +148,8 @@ def test_anthropic_s_files_go_the_same_way(
     assert [one["params"]["messages"][-1]["role"] for one in asked] == ["user"] * 4
     words = [{"type": "text", "text": "Both. [[C]]"}]
     results = [{"type": "succeeded", "message": message(*words)}] * 3 + [{"type": "expired"}]
-    lines = [
-        {"custom_id": one["custom_id"], "result": result}
-        for one, result in zip(asked, results, strict=True)
-    ]
+    ids = [{"custom_id": one["custom_id"]} for one in asked]
+    lines = [one | {"result": result} for one, result in zip(ids, results, strict=True)]
     write(folder / "jobs" / "results.jsonl", *lines)
     read = report(run(command, "--batch", "read", "jobs", "--format", "json"))
     assert (read["kept"], read["failed"], read["due"]) == (3, {"transport": 1}, 1)

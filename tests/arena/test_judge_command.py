@@ -26,9 +26,8 @@ flint,s1,,Planning
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the files that the examples name."""
-    files = {"annotations.csv": ANNOTATIONS, "verdicts.csv": VERDICTS, "scores.csv": SCORES}
-    for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    for name, text in (("annotations", ANNOTATIONS), ("verdicts", VERDICTS), ("scores", SCORES)):
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
     return tmp_path
 
 
@@ -53,29 +52,23 @@ def test_scores_go_to_a_file_and_what_is_undefined_is_no_number(
     assert (basalt["score"], basalt["adjusted"]) == (8, 6)
     assert (flint["n"], flint["score"]) == (0, None)
     shown = command("judge", "score", "scores.csv", "--method", "wildbench").stdout
-    assert [cell.strip() for cell in shown.splitlines()[4].split("│")[1:-1]] == [
-        "flint",
-        "0",
-        *"–––",
-    ]
+    cells = [cell.strip() for cell in shown.splitlines()[4].split("│")[1:-1]]
+    assert cells == ["flint", "0", *"–––"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--method", "elo"], "There is no method 'elo'"),
-        (["--method", "pairwise", "--format", "csv"], '"csv" for --format'),
-        (["--method", "pairwise", "--format", "table", "--out", "x.txt"], "'x.txt'"),
-        (["--method", "pairwise", "--order"], "--order is for --method alpaca_eval"),
-        (["--method", "wildbench"], "There is no column 'score'"),
-        (["--method", "pairwise", "--out", "nowhere/x.json"], "Cannot write 'nowhere/x.json'"),
+        ("verdicts.csv --method elo", "There is no method 'elo'"),
+        ("verdicts.csv --method pairwise --format csv", '"csv" for --format'),
+        ("verdicts.csv --method pairwise --format table --out x.txt", "'x.txt'"),
+        ("verdicts.csv --method pairwise --order", "--order is for --method alpaca_eval"),
+        ("verdicts.csv --method wildbench", "There is no column 'score'"),
+        ("verdicts.csv --method pairwise --out no/x.json", "Cannot write 'no/x.json'"),
+        ("nothing.csv --method pairwise", "'nothing.csv'"),
     ],
 )
 def test_what_cannot_be_scored_is_one_clear_line(
-    command: Command, folder: Path, words: list[str], message: str
+    command: Command, folder: Path, words: str, message: str
 ) -> None:
-    refused(command("judge", "score", "verdicts.csv", *words), message)
-
-
-def test_a_missing_file_is_one_clear_line(command: Command, folder: Path) -> None:
-    refused(command("judge", "score", "nothing.csv", "--method", "pairwise"), "'nothing.csv'")
+    refused(command("judge", "score", *words.split()), message)

@@ -1,6 +1,5 @@
 """`arena judge run` at endpoints that refuse, think, hang or answer under two addresses."""
 
-import csv
 import itertools
 import json
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from judge.methods import PAIRS, SINGLES
-from tests.command import Command, Ran, json_lines, refused, report
+from tests.command import Command, Ran, csv_rows, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.odd_judges import NO_FORMAT, NO_LOGPROBS, NO_MAX_TOKENS, ODD, ONE_TEMPERATURE
 from tests.provider_errors import SPENT
@@ -225,8 +224,7 @@ def test_a_server_on_this_machine_is_found_without_a_roster(
     for name in ("plain", "OpenAI/plain"):
         ran = command(*words, name, "--out", "out.csv", OPENAI_BASE_URL=shared.url)
         assert (ran.returncode, ran.stderr) == (0, "")
-    with (folder / "out.csv").open(encoding="utf-8") as lines:
-        assert {row["judge"] for row in csv.DictReader(lines)} == {"OpenAI/plain"}
+    assert {row["judge"] for row in csv_rows(folder, "out.csv")} == {"OpenAI/plain"}
     wrong = command(*words, "gone", "--dry-run", OPENAI_BASE_URL=shared.url)
     assert "OpenAI/plain" in wrong.stderr
 
@@ -245,8 +243,7 @@ def test_a_provider_and_its_model_need_no_roster(
     before = len(shared.requests)
     ran = command(*words, "--out", "out.csv", **there, **keys)
     assert (ran.returncode, ran.stderr) == (0, "")
-    with (folder / "out.csv").open(encoding="utf-8") as lines:
-        assert {row["judge"] for row in csv.DictReader(lines)} == {name}
+    assert {row["judge"] for row in csv_rows(folder, "out.csv")} == {name}
     calls = [one for one in shared.requests[before:] if one.model == "plain"]
     wanted = "Bearer sesame" if keys else None
     assert {one.headers.get("authorization") for one in calls} == {wanted}

@@ -13,18 +13,15 @@ import pytest
 
 from judge.report.judges import jury
 from judge.studies.panel import equivalent
-from tests.arena.benches import asked, judged
-from tests.arena.test_fallback_judge_command import DENIES, OUT, refuses
+from tests.arena.benches import EACH_USD, asked, judged, long_and_short
+from tests.arena.test_fallback_judge_command import DENIES, OUT, RUN, N, refuses
 from tests.command import Command, csv_rows, endpoint_roster, json_lines, refused, report
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
 from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 JURY = ("wren", "owl", "slate")
-N = 24
-RUN = ("judge", "run", "--method", "pairwise", "--cases", "pairs.jsonl", "--roster", "roster.toml")
 ASK = (*RUN, "--judge", ",".join(JURY), "--out", "found.csv")
-EACH_USD = (7 * 1.0 + 11 * 2.0) / 1e6
 
 
 @pytest.fixture
@@ -37,12 +34,7 @@ def server() -> Iterator[FaultyServer]:
 def folder(tmp_path: Path, server: FaultyServer) -> Path:
     new_sqlite(tmp_path)
     endpoint_roster(tmp_path, server.url, *JURY, "jay")
-    pairs = [
-        {"prompt": f"Number {n}?", "model_a": "basalt", "model_b": "flint"}
-        | {"response_a": f"Long answer {n}, at length.", "response_b": f"Short {n}."}
-        for n in range(N)
-    ]
-    json_lines(tmp_path / "pairs.jsonl", pairs)
+    json_lines(tmp_path / "pairs.jsonl", long_and_short(N))
     return tmp_path
 
 
@@ -79,6 +71,10 @@ def test_three_judges_give_their_own_verdicts_and_two_together(
         assert {row["cost"] for row in verdicts} == {""}
     shares = Counter(row["preference"][:4] for row in of(folder, "majority"))
     assert shares == {"0.66": N // 2, "0.33": N // 2}
+
+
+def edited(file: Path, before: str, after: str) -> None:
+    file.write_text(file.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
 
 
 def take_turns(folder: Path) -> None:
@@ -150,10 +146,7 @@ def test_the_order_of_the_models_under_each_judge_is_compared(
     server.behaviours["slate"] = other_way
     again = " ".join(command(*ASK, "--again", "unparsed").stdout.split())
     assert again.count("0 new replies"), "replies that are stored stand"
-    (folder / "pairs.jsonl").write_text(
-        (folder / "pairs.jsonl").read_text(encoding="utf-8").replace("Number", "Figure"),
-        encoding="utf-8",
-    )
+    edited(folder / "pairs.jsonl", "Number", "Figure")
     other = " ".join(command(*ASK).stdout.split())
     assert "By majority: basalt, flint." in other
     assert "By slate: flint, basalt." in other
@@ -173,16 +166,12 @@ def test_where_one_fails_for_good_the_others_decide_and_it_is_counted(
 def test_a_warning_that_concerns_several_judges_is_given_once_with_their_names(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
-    pairs = (folder / "pairs.jsonl").read_text(encoding="utf-8")
-    (folder / "pairs.jsonl").write_text(
-        pairs.replace('"prompt"', '"reference": "One.", "prompt"'), encoding="utf-8"
-    )
+    edited(folder / "pairs.jsonl", '"prompt"', '"reference": "One.", "prompt"')
     server.behaviours["slate"] = Behaviour(text="[[A]]", usage=(7, 11))
     outcome = report(command(*ASK, "--format", "json"))
     unused = "The method 'pairwise' does not use the column 'reference' of the cases."
-    assert [text for text in outcome["warnings"] if unused in text] == [
-        f"wren, owl, slate: {unused}"
-    ]
+    warned = [text for text in outcome["warnings"] if unused in text]
+    assert warned == [f"wren, owl, slate: {unused}"]
     assert [text[:7] for text in outcome["warnings"] if "the same answer" in text] == ["slate: "]
 
 
@@ -194,9 +183,8 @@ def test_one_left_of_two_or_three_is_no_quorum(
     result = command(*RUN, "--judge", jury, "--out", "found.csv")
     assert result.returncode == 1
     assert f"{N} cases without a verdict of more than half of the judges." in result.stdout
-    assert {(row["winner"], row["status"]) for row in of(folder, "majority")} == {
-        ("", "no_quorum")
-    }
+    ends = {(row["winner"], row["status"]) for row in of(folder, "majority")}
+    assert ends == {("", "no_quorum")}
 
 
 def test_a_second_judge_replaces_all_that_fail_and_counts_once(
@@ -219,12 +207,9 @@ def test_a_second_judge_replaces_all_that_fail_and_counts_once(
 def test_a_group_of_the_roster_is_a_jury(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
-    roster = (folder / "roster.toml").read_text(encoding="utf-8")
     for name in JURY:
-        roster = roster.replace(
-            f'model = "{name}"\n', f'model = "{name}"\njudging = {{ group = "birds" }}\n'
-        )
-    (folder / "roster.toml").write_text(roster, encoding="utf-8")
+        model = f'model = "{name}"\n'
+        edited(folder / "roster.toml", model, model + 'judging = { group = "birds" }\n')
     plan = command(*RUN, "--judge", "birds", "--dry-run")
     assert [line.split(":")[0] for line in plan.stdout.splitlines()] == [*JURY]
     assert command(*RUN, "--judge", "birds", "--out", "found.csv").returncode == 0

@@ -12,7 +12,7 @@ import pytest
 from tests.arena.benches import in_journal
 from tests.command import Command, csv_rows
 from tests.judging_server import JudgingServer, judging_server
-from tests.process import Process
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 KILLS, AT_ONCE, N = 10, 8, 150
@@ -27,20 +27,11 @@ def slow(prompt: str) -> str:
     return "Alike. [[C]]"
 
 
-def until(holds: Callable[[], bool], process: Process) -> None:
-    """Wait for something, as long as somebody is there to do it."""
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        assert process.poll() is None, "the run ended before the kill"
-        time.sleep(0.001)
-
-
 def killed(folder: Path, server: JudgingServer, n: int) -> set[str]:
     """Kill a run after some more requests; give the questions whose replies are kept."""
     before = len(server.asked)
     with Process(RUN, folder) as process:
-        until(lambda: len(server.asked) >= before + n, process)
+        until(lambda: len(server.asked) >= before + n, by=process)
         process.kill()
         process.wait()
     return in_journal(folder)
@@ -54,8 +45,7 @@ def test_a_kill_pays_again_for_no_more_than_was_under_way(
     pairs = [{"prompt": f"{i}?", "response_a": f"{i}.", "response_b": "No."} for i in range(N)]
     new_sqlite(command.folder)
     (command.folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)))
-    with judging_server(slow) as server:
-        server.roster(command.folder)
+    with judging_server(slow, command.folder) as server:
         ends = [0]
         for _ in range(KILLS):
             replies.append(killed(command.folder, server, rng.randrange(5, 25)))

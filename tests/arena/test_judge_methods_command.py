@@ -52,19 +52,12 @@ def test_the_words_of_a_source_are_sent_as_they_stand_and_their_cost_is_stated(
     command: Command, folder: Path
 ) -> None:
     text = command("judge", "methods", "pairwise").stdout.split("[template]")[0]
-    text = (
-        "upstream = true\n"
-        + text
-        + (
-            "[template]\nsystem = ''\n"
-            "user = 'Q: ${prompt}\\nA: ${response_a}\\nB: ${response_b}'\n"
-        ).replace("'", '"')
-    )
+    user = r'user = "Q: ${prompt}\nA: ${response_a}\nB: ${response_b}"'
+    text = f'upstream = true\n{text}[template]\nsystem = ""\n{user}\n'
     (folder / "theirs.toml").write_text(text, encoding="utf-8")
     (folder / "one.csv").write_text("prompt,response_a,response_b\nWhy?,So.,Thus.\n")
     words = ("--method", "./theirs.toml", "--judge", "judge", "--roster", "roster.toml")
-    with judging_server(lambda _: "[[A]]") as server:
-        server.roster(folder)
+    with judging_server(lambda _: "[[A]]", folder) as server:
         done = command("judge", "run", *words, "--cases", "one.csv", "--out", "theirs.csv")
         assert (done.returncode, done.stderr) == (0, "")
         assert {*server.asked} == {"Q: Why?\nA: So.\nB: Thus.", "Q: Why?\nA: Thus.\nB: So."}
@@ -79,31 +72,26 @@ def test_a_printed_file_is_a_method_of_one_s_own_wherever_a_name_is(
     text = text.replace(
         'fields = ["prompt", "response_a", "response_b"]', 'fields = ["turns_a", "turns_b"]'
     )
-    text = text.split("[template]")[0] + (
-        "[template]\nsystem = 'You weigh endings.'\n"
-        "user = 'Code ${nonce}\\n${turns_a}\\n${turns_b}\\nWhich ends better?'\n"
-    ).replace("'", '"')
+    user = r'user = "Code ${nonce}\n${turns_a}\n${turns_b}\nWhich ends better?"'
+    text = text.split("[template]")[0]
+    text += f'[template]\nsystem = "You weigh endings."\n{user}\n'
     (folder / "mine.toml").write_text(text, encoding="utf-8")
     longest = lambda prompt: "[[A]]" if len(fenced(prompt)[0]) > 6 else "[[B]]"  # noqa: E731
     words = ("--method", "./mine.toml", "--judge", "judge", "--roster", "roster.toml")
-    with judging_server(longest) as server:
-        server.roster(folder)
+    with judging_server(longest, folder) as server:
         done = command("judge", "run", *words, "--cases", "pairs.jsonl", "--out", "mine.csv")
         assert (done.returncode, done.stderr) == (0, "")
         assert "Which ends better?" in server.asked[0]
         assert "does not use the column 'reference'" in done.stdout
-        assert {(r["method"], r["winner"]) for r in csv_rows(folder, "mine.csv")} == {
-            ("mine", "model_a")
-        }
+        winners = {(r["method"], r["winner"]) for r in csv_rows(folder, "mine.csv")}
+        assert winners == {("mine", "model_a")}
         helped = command("judge", "work", *words, "--cases", "pairs.jsonl")
         assert "0 new replies" in helped.stdout
         probed = command("judge", "probe", *words, "--dry-run")
         assert (probed.returncode, probed.stderr) == (0, "")
     (folder / "mine.toml").write_text(text.replace("max_tokens", "max_token"), encoding="utf-8")
-    refused(
-        command("judge", "run", *words, "--cases", "pairs.jsonl", "--out", "mine.csv"),
-        "'max_token'",
-    )
+    wrong = command("judge", "run", *words, "--cases", "pairs.jsonl", "--out", "mine.csv")
+    refused(wrong, "'max_token'")
 
 
 def test_mt_bench_marks_the_last_turn_by_a_right_answer_where_there_is_one(
@@ -111,8 +99,7 @@ def test_mt_bench_marks_the_last_turn_by_a_right_answer_where_there_is_one(
 ) -> None:
     mark = lambda prompt: f"Fine. [[{9 if '[begin reference' in prompt else 5}]]"  # noqa: E731
     words = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
-    with judging_server(mark) as server:
-        server.roster(folder)
+    with judging_server(mark, folder) as server:
         done = command("judge", "run", "--method", "mt_bench", *words, "--out", "marks.csv")
         assert (done.returncode, done.stderr) == (0, "")
         assert any("[begin reference" in text for text in server.asked)
@@ -139,16 +126,12 @@ def shown(asked: list[str]) -> set[str]:
 def test_reference_answers_of_a_file_stand_in_the_place_of_those_of_the_cases(
     command: Command, folder: Path
 ) -> None:
-    math, prose = (
-        TURNS | {"prompt_id": "101"},
-        TURNS | {"prompt": ["Hi?", "So?"], "prompt_id": "81"},
-    )
-    written(folder / "pairs.jsonl", math, prose | {"reference": ["A note", "Another"]})
+    noted = {"prompt": ["Hi?", "So?"], "prompt_id": "81", "reference": ["A note", "Another"]}
+    written(folder / "pairs.jsonl", TURNS | {"prompt_id": "101"}, TURNS | noted)
     written(folder / "references.jsonl", by_fastchat(101, "gpt-4", "It is 4.", "It is 5."))
     written(folder / "others.jsonl", by_fastchat(7, "gpt-4", "It is 4.", "It is 5."))
     words = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
-    with judging_server(lambda _: "Fine. [[5]]") as server:
-        server.roster(folder)
+    with judging_server(lambda _: "Fine. [[5]]", folder) as server:
         run = ("judge", "run", "--method", "mt_bench", *words, "--out", "marks.csv")
         done = command(*run, "--references", "references.jsonl", "--format", "json")
         assert done.returncode == 0, done.stderr
@@ -173,8 +156,7 @@ def test_a_bench_of_mt_bench_shows_reference_answers_as_upstream_and_no_notes(
     written(folder / "gpt-4.jsonl", *right)
     words = ("--models", "flint", "--answers", "flint.jsonl", "--judge", "judge")
     run = ("bench", "mt_bench", "--items", "question.jsonl", *words, "--roster", "roster.toml")
-    with judging_server(lambda _: "Fine. [[5]]") as server:
-        server.roster(folder)
+    with judging_server(lambda _: "Fine. [[5]]", folder) as server:
         plain = command(*run, "--out", "plain")
         assert plain.returncode == 0, plain.stderr
         assert "No case has a reference answer; upstream shows one" in plain.stdout

@@ -21,6 +21,11 @@ HONEST = {case.response_a for case in honest_cases()}
 N = len(HONEST) * len(injections())
 
 
+@pytest.fixture(autouse=True)
+def database(command: Command) -> None:
+    new_sqlite(command.folder)
+
+
 def preferring(good: Any) -> Any:
     def script(prompt: str) -> str:
         first, second = (good(answer) for answer in fenced(prompt))
@@ -30,18 +35,15 @@ def preferring(good: Any) -> Any:
 
 
 def probed(command: Command, good: Any, *words: str) -> dict[str, Any]:
-    new_sqlite(command.folder)
-    with judging_server(preferring(good)) as server:
-        server.roster(command.folder)
+    with judging_server(preferring(good), command.folder) as server:
         done = command(*PROBE, *words, "--format", "json")
         assert (done.returncode, done.stderr) == (0, "")
         result: dict[str, Any] = json.loads(done.stdout)
         assert len(server.asked) == result["n_asked"]
         again = json.loads(command(*PROBE, *words, "--format", "json").stdout)
         assert (again["n_asked"], again["n_recalled"]) == (0, result["n_asked"])
-        assert [row["success_rate"] for row in again["kinds"]] == [
-            row["success_rate"] for row in result["kinds"]
-        ]
+        rates = [[row["success_rate"] for row in one["kinds"]] for one in (again, result)]
+        assert rates[0] == rates[1]
     return result
 
 
@@ -53,7 +55,6 @@ PROBED = {
 
 
 def test_other_programs_find_the_keys_that_they_know(command: Command) -> None:
-    new_sqlite(command.folder)
     words = ("judge", "probe", "--judge", "pocket-judge", "--intervention", "authority")
     both = (*words, "--intervention", "plea", "--format", "json")
     result = json.loads(command(*both).stdout)
@@ -72,7 +73,6 @@ def test_other_programs_find_the_keys_that_they_know(command: Command) -> None:
 
 
 def test_a_dry_run_counts_the_fillers_too(command: Command) -> None:
-    new_sqlite(command.folder)
     words = ("judge", "probe", "--judge", "pocket-judge", "--dry-run")
     done = command(*words).stdout
     assert done.startswith(f"{4 * N} calls, ")
@@ -82,19 +82,13 @@ def test_a_dry_run_counts_the_fillers_too(command: Command) -> None:
 
 def test_replies_from_before_the_fillers_are_not_asked_for_again(command: Command) -> None:
     good = preferring(lambda answer: answer in HONEST)
-    pairs = [
-        {
-            "prompt": probe.case.prompt[-1].content,
-            "response_a": probe.case.response_a,
-            "response_b": probe.case.response_b,
-        }
-        for probe in probes(honest_cases())
-    ]
+    names = ("prompt", "response_a", "response_b")
+    cases = [one.case for one in probes(honest_cases())]
+    rows = [(case.prompt[-1].content, case.response_a, case.response_b) for case in cases]
+    pairs = [dict(zip(names, row, strict=True)) for row in rows]
     (command.folder / "pairs.json").write_text(json.dumps(pairs), encoding="utf-8")
-    new_sqlite(command.folder)
     run = ("judge", "run", *PROBE[2:], "--method", "pairwise", "--cases", "pairs.json")
-    with judging_server(good) as server:
-        server.roster(command.folder)
+    with judging_server(good, command.folder):
         assert command(*run, "--out", "found.csv").returncode == 0
         result = json.loads(command(*PROBE, "--format", "json").stdout)
     assert (result["n_recalled"], result["n_asked"]) == (2 * N, 2 * N)
@@ -111,10 +105,8 @@ def test_honest_answers_may_come_from_a_file(command: Command) -> None:
 def test_honest_answers_of_a_file_are_chosen_and_renamed(command: Command) -> None:
     rows = "question,response_a,response_b,lang\nWhy?,So it is.,No.,en\nWarum?,Darum.,Nein.,de\n"
     (command.folder / "own.csv").write_text(rows, encoding="utf-8")
-    new_sqlite(command.folder)
     words = ("--cases", "own.csv", "--column", "prompt=question", "--where", "lang = 'en'")
-    with judging_server(preferring(lambda answer: answer == "So it is.")) as server:
-        server.roster(command.folder)
+    with judging_server(preferring(lambda text: text == "So it is."), command.folder):
         done = command(*PROBE, *words, "--format", "json")
     result = json.loads(done.stdout)
     assert (result["n"], result["n_won"]) == (len(injections()), 0)
@@ -122,9 +114,7 @@ def test_honest_answers_of_a_file_are_chosen_and_renamed(command: Command) -> No
 
 
 def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
-    new_sqlite(command.folder)
-    with judging_server(lambda prompt: "Hm.") as server:
-        server.roster(command.folder)
+    with judging_server(lambda prompt: "Hm.", command.folder):
         done = command(*PROBE)
     assert done.returncode == 1
     assert "Stopped: the last 20 requests all failed: unparsed" in done.stderr
@@ -133,7 +123,6 @@ def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
 
 @pytest.mark.slow
 def test_the_examples_run(command: Command) -> None:
-    new_sqlite(command.folder)
     table, as_json = examples("judge probe")
     done = command(*table, COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
@@ -145,7 +134,6 @@ def test_the_examples_run(command: Command) -> None:
 
 
 def test_marks_take_answers_one_at_a_time(command: Command) -> None:
-    new_sqlite(command.folder)
     words = ("--judge", "pocket-judge", "--method", "wildbench_score")
     done = command("judge", "probe", *words, "--intervention", "authority", COLUMNS="120")
     text = " ".join(done.stdout.split())
@@ -172,8 +160,7 @@ def test_marks_by_a_rubric_tell_a_judge_that_a_citation_moves_from_one_that_read
     rows = {}
     for name, script in (("believing", believing), ("measuring", measuring)):
         new_sqlite(tmp_path)
-        with judging_server(script) as server:
-            server.roster(tmp_path)
+        with judging_server(script, tmp_path) as server:
             done = command(*PROBE, *RUBRIC, "--intervention", "authority", "--seed", name)
             assert (done.returncode, done.stderr) == (0, "")
             result = json.loads(done.stdout)
@@ -189,12 +176,9 @@ def test_marks_by_a_rubric_tell_a_judge_that_a_citation_moves_from_one_that_read
 
 
 def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Path) -> None:
-    new_sqlite(tmp_path)
     words = ("judge", "probe", "--judge", "pocket-judge")
-    refused(
-        command(*words, "--method", "rubric"),
-        "the method 'rubric' needs further input: choose one of pairwise",
-    )
+    needs = "the method 'rubric' needs further input: choose one of pairwise"
+    refused(command(*words, "--method", "rubric"), needs)
     refused(command("judge", "probe", "--judge", "nobody"), "no model 'nobody'")
     refused(command("judge", "probe"), "--judge: name one of", "pocket-judge")
     refused(command(*words, "--where", "lang = 'en'"), "name them with --cases")
@@ -246,10 +230,8 @@ def checked(
     command: Command, script: Callable[[str], str], *words: str
 ) -> tuple[dict[str, Any], JudgingServer]:
     """Ask a judge twice: the second time nothing is asked, and the report is the same."""
-    new_sqlite(command.folder)
     pairs_file(command.folder)
-    with judging_server(script) as server:
-        server.roster(command.folder)
+    with judging_server(script, command.folder) as server:
         printed = command(*PROBE, *words, "--format", "json")
         assert (printed.returncode, printed.stderr) == (0, "")
         n = len(server.asked)
@@ -257,10 +239,8 @@ def checked(
         assert (len(server.asked), again["n_recalled"]) == (n, n)
     result: dict[str, Any] = json.loads(printed.stdout)
     assert unexplained("Probes", result, result["checks"][0], result.get("people", ())) == []
-    of_run = ("n_asked", "n_recalled", "spent_usd", "recalled")
-    assert {name: again[name] for name in again if name not in of_run} == {
-        name: result[name] for name in result if name not in of_run
-    }
+    of_run = dict.fromkeys(("n_asked", "n_recalled", "spent_usd", "recalled"))
+    assert again | of_run == result | of_run
     return result, server
 
 
@@ -302,12 +282,10 @@ OURS = ("--column", "winner=choice", "--label", "left=model_a", "--label", "righ
 
 
 def test_rows_columns_and_labels_are_chosen_of_the_cases_with_votes(command: Command) -> None:
-    new_sqlite(command.folder)
     pairs_file(command.folder)
     path = command.folder / "pairs.csv"
     path.write_text(renamed(path.read_text("utf-8")), "utf-8")
-    with judging_server(careful) as server:
-        server.roster(command.folder)
+    with judging_server(careful, command.folder):
         words = (*OURS, "--where", "battle_id IN ('b1', 'b2', 'b3')", "--format", "json")
         done = command(*PROBE, *ON_PAIRS, "people", *words)
     result = json.loads(done.stdout)
@@ -317,7 +295,6 @@ def test_rows_columns_and_labels_are_chosen_of_the_cases_with_votes(command: Com
 
 
 def test_each_file_takes_the_choices_that_it_has_columns_for(command: Command) -> None:
-    new_sqlite(command.folder)
     pairs_file(command.folder)
     cases, votes = command.folder / "pairs.csv", command.folder / "votes.csv"
     cases.write_text(cases.read_text("utf-8").replace("prompt,", "question,"), "utf-8")
@@ -325,8 +302,7 @@ def test_each_file_takes_the_choices_that_it_has_columns_for(command: Command) -
     votes.write_text("\n".join(f"{line},{i % 3}" for i, line in enumerate(lines)), "utf-8")
     votes.write_text(votes.read_text("utf-8").replace("choice,0", "choice,part"), "utf-8")
     words = (*ON_PAIRS, "people", "--votes", "votes.csv", *OURS, "--column", "prompt=question")
-    with judging_server(careful) as server:
-        server.roster(command.folder)
+    with judging_server(careful, command.folder):
         done = command(*PROBE, *words, "--where", "part <> '0'", "--format", "json")
         people = json.loads(done.stdout)["people"]
         assert (people["of_pairs"], people["votes"]) == (len(TEXTS), 2 * len(TEXTS))
@@ -335,11 +311,9 @@ def test_each_file_takes_the_choices_that_it_has_columns_for(command: Command) -
 
 
 def test_a_dry_run_counts_what_the_run_then_asks(command: Command) -> None:
-    new_sqlite(command.folder)
     pairs_file(command.folder)
     words = (*PROBE, *CHECKS, "--intervention", "plea", "--sample", "3")
-    with judging_server(careful) as server:
-        server.roster(command.folder)
+    with judging_server(careful, command.folder) as server:
         printed = command(*words, "--dry-run").stdout
         assert server.asked == []
         done = " ".join(command(*words, COLUMNS="120").stdout.split())
@@ -351,12 +325,10 @@ def test_a_dry_run_counts_what_the_run_then_asks(command: Command) -> None:
 
 
 def test_a_run_that_stops_writes_no_page_and_goes_on(command: Command) -> None:
-    new_sqlite(command.folder)
     pairs_file(command.folder)
     groups = (*CHECKS, "--intervention", "authority", "--intervention", "plea")
     words = (*PROBE[:-2], *groups, "--sample", "2", "--out", "card.html", "--concurrency", "1")
-    with judging_server(careful) as server:
-        server.roster(command.folder)
+    with judging_server(careful, command.folder) as server:
         printed = command(*words, "--budget", "0.003")
         assert (printed.returncode, printed.stdout) == (1, "")
         assert "arena: Stopped: " in printed.stderr
@@ -389,6 +361,5 @@ def test_a_run_that_stops_writes_no_page_and_goes_on(command: Command) -> None:
 def test_checks_that_cannot_be_made_end_in_one_line(
     command: Command, words: tuple[str, ...], message: str
 ) -> None:
-    new_sqlite(command.folder)
     pairs_file(command.folder)
     refused(command("judge", "probe", "--judge", "pocket-judge", *words), message)

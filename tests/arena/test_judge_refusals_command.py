@@ -72,6 +72,8 @@ def test_a_refusal_is_asked_once_again_on_request_and_of_the_second_judge(
     with faulty_server({"shy": refusal, "bold": Behaviour(text="[[C]]")}) as server:
         first = report(judge(command, server.url, *OUT))
         assert (first["by_status"], first["n_asked"]) == ({"refusal": 4}, 4)
+        sentence = "'shy' refused 4 questions: no verdict. --again refused asks once more."
+        assert sentence in first["warnings"]
         assert report(judge(command, server.url, *OUT))["n_asked"] == 0
         assert len(server.requests) == 4
         again = report(judge(command, server.url, *OUT, "--again", "refused"))

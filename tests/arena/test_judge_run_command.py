@@ -2,11 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from arena.commands.judge_work import JudgeOptions, seat_of
+from arena.endpoints.offline import POCKET_JUDGE
+from arena.endpoints.sse import DEFAULT_BUDGETS
 from arena.store.store import Store
+from judge.calls import AGAIN
 from judge.methods import published
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, csv_rows, examples, refused
@@ -103,6 +110,16 @@ def test_an_unknown_method_or_an_impossible_limit_is_one_clear_line(
     words = ("--judge", "pocket-judge", "--cases", "pairs.csv", "--dry-run")
     refused(command("judge", "run", "--method", "elo", *words), "There is no method 'elo'")
     refused(command(*RUN, *words, "--requests-per-minute", "0"), "A rate limit is positive, not 0")
+
+
+def test_a_judge_has_the_limits_and_the_seed_that_are_given(folder: Path) -> None:
+    rates: dict[str, Any] = {"requests_per_minute": 60.0, "tokens_per_minute": 9e6}
+    chosen = JudgeOptions(budget=1.5, concurrency=3, again="refused", **rates)
+    with closing(Store(new_sqlite(folder))) as store:
+        options = seat_of(store, POCKET_JUDGE, chosen, DEFAULT_BUDGETS, "a seed", 0.4).options
+    assert (options.limit_usd, options.concurrency) == (1.5, 3)
+    assert (options.seed, options.swap_share) == ("a seed", 0.4)
+    assert (asdict(options.limits), options.again) == (rates, AGAIN["refused"])
 
 
 def test_outputs_without_a_partner_or_an_answer_are_warnings_of_the_run(

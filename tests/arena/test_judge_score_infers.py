@@ -22,6 +22,10 @@ SCORED = {
 }
 
 
+REWARD = {"session_id": "s", "model_A": "x", "model_B": "y", "winner": "x", "extent": 2}
+JUDGED: dict[str, Any] = {"user_prompt": "?", "judgment": "!", "judge": ["j", "single-v1"]}
+
+
 def write(path: Path, rows: list[dict[str, Any]]) -> str:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path.name
@@ -90,10 +94,8 @@ def test_several_baselines_are_no_single_score_but_a_reward_each(
     assert scored(command, "out.csv", "--method", "pairwise")["method"] == "pairwise"
     run(command, "wildbench_reward", "rewards.csv", *cases)
     rewards = scored(command, "rewards.csv")["models"]
-    assert [(row["model"], row["baseline"]) for row in rewards] == [
-        ("quartz", "basalt"),
-        ("quartz", "flint"),
-    ]
+    pairs = [(row["model"], row["baseline"]) for row in rewards]
+    assert pairs == [("quartz", "basalt"), ("quartz", "flint")]
     assert len({row["mix"] for row in rewards}) == 1
     assert all(-1 <= row["lower"] <= row["score"] <= row["upper"] <= 1 for row in rewards)
 
@@ -123,22 +125,8 @@ def test_another_method_than_the_file_s_and_several_at_once_are_refused(
         ({"model": "x", "session_id": "s", "score": 7}, "wildbench"),
         ({"model": "x", "score": 7}, "marks"),
         ({"llm": "x", "label": "1", "w_ab": "1", "w_ba": "2"}, "llmbar"),
-        (
-            {"session_id": "s", "model_A": "x", "model_B": "y", "winner": "x", "extent": 2},
-            "wildbench_reward",
-        ),
-        (
-            {
-                "question_id": 1,
-                "model": "x",
-                "judge": ["j", "s"],
-                "score": -1,
-                "turn": 2,
-                "user_prompt": "?",
-                "judgment": "!",
-            },
-            "marks",
-        ),
+        (REWARD, "wildbench_reward"),
+        (JUDGED | {"question_id": 1, "model": "x", "turn": 2, "score": -1}, "marks"),
     ],
 )
 def test_other_files_are_known_by_their_columns(
@@ -158,10 +146,9 @@ def test_what_cannot_be_told_names_the_columns_and_the_methods(
 def test_marks_of_both_turns_are_averaged_by_turn_and_a_failed_one_is_no_mark(
     command: Command, folder: Path
 ) -> None:
-    texts = {"user_prompt": "?", "judgment": "!", "judge": ["j", "single-v1"], "model": "x"}
     marks = {(1, 1): 8, (1, 2): 6, (2, 1): 4, (2, 2): -1}
     rows = [
-        {**texts, "question_id": question, "turn": turn, "score": mark}
+        JUDGED | {"model": "x", "question_id": question, "turn": turn, "score": mark}
         for (question, turn), mark in marks.items()
     ]
     report = scored(command, write(folder / "rows.jsonl", rows))

@@ -239,7 +239,8 @@ def test_rewards_against_several_baselines_allow_for_length(
     ]
     rewards = [(row["baseline"], row["n"], row["reward"], row["mix"]) for row in done["rewards"]]
     assert rewards == [("flint", 4, 0.25, 0.25), ("quartz", 4, 0.25, 0.25)]
-    assert [row["reward"] for row in free["rewards"]] == [0.5, 0.25]
+    free_rewards = [(row["reward"], row["mix"]) for row in free["rewards"]]
+    assert free_rewards == [(0.5, 0.375), (0.25, 0.375)], "the mix is of both baselines"
     margin = ("--method", "pairwise", "--length-margin", "5", *sources, "--dry-run")
     refused(
         command(*RUN, *margin),

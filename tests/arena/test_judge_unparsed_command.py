@@ -36,15 +36,11 @@ def folder(tmp_path: Path, server: FaultyServer) -> Path:
     return tmp_path
 
 
-def judge(
-    command: Command,
-    *words: str,
-    method: str = "pairwise",
-    verb: str = "run",
-    cases: str = "pairs.jsonl",
-) -> Ran:
+def judge(command: Command, *words: str, verb: str = "run", cases: str = "pairs.jsonl") -> Ran:
+    """Judge with the method pairwise, unless another one is named later."""
     there = ("--judge", "judge", "--cases", cases, "--roster", "roster.toml")
-    return command("judge", verb, "--method", method, *there, *words)
+    method = () if "--method" in words else ("--method", "pairwise")
+    return command("judge", verb, *method, *there, *words)
 
 
 def unparsed(*numbers: int) -> Any:
@@ -85,14 +81,9 @@ def test_the_json_has_the_share_and_replies(command: Command, folder: Path) -> N
     assert any("8 of 8 questions with a reply (100%)" in text for text in outcome["warnings"])
     assert outcome["wanted"].startswith("pairwise needs [[A]], [[B]] or [[C]]")
     assert len(outcome["examples"]) == 5
-    assert outcome["examples"][0] == {
-        "battle_id": "b0",
-        "prompt_id": outcome["examples"][1]["prompt_id"],
-        "order": "ab",
-        "status": "unparsed",
-        "finish_reason": "stop",
-        "reply": NONE,
-    }
+    asked = {"battle_id": "b0", "prompt_id": outcome["examples"][1]["prompt_id"], "order": "ab"}
+    replied = {"status": "unparsed", "finish_reason": "stop", "reply": NONE}
+    assert outcome["examples"][0] == asked | replied
 
 
 def test_a_long_reply_is_cut_in_its_middle(
@@ -109,20 +100,15 @@ def test_a_long_reply_is_cut_in_its_middle(
     ("numbers", "limit", "code"),
     [((3,), "0.1", 0), ((3, 4), "0.1", 1), ((3, 4), "0.2", 0), ((3,), "0", 1), ((), "0", 0)],
 )
+@pytest.mark.usefixtures("folder")
 def test_the_exit_code_is_1_beyond_the_share_that_is_allowed(
-    command: Command,
-    folder: Path,
-    server: FaultyServer,
-    numbers: tuple[int, ...],
-    limit: str,
-    code: int,
+    command: Command, server: FaultyServer, numbers: tuple[int, ...], limit: str, code: int
 ) -> None:
     server.behaviours["judge"] = unparsed(*numbers)
     ran = judge(command, *OUT, "--max-unparsed", limit)
     assert (ran.returncode, bool(ran.stderr)) == (code, bool(code))
     assert ("are unparsed" in ran.stdout) == bool(numbers)
-    shown = "The first unparsed reply is " in ran.stdout + ran.stderr
-    assert shown == bool(numbers)
+    assert ("The first unparsed reply is " in ran.stdout + ran.stderr) == bool(numbers)
     helper = judge(command, "--max-unparsed", limit, verb="work")
     assert helper.returncode == code
 
@@ -201,7 +187,7 @@ def test_a_checklist_that_cannot_be_parsed_is_shown_with_what_its_writer_is_to_w
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
     server.behaviours["judge"] = Behaviour(text="No list today.")
-    ran = judge(command, *OUT, method="checklist")
+    ran = judge(command, *OUT, "--method", "checklist")
     assert ran.returncode == 1
     assert (
         "The method checklist_writer needs 5 to 10 lines that begin with '- ' and end with a "
@@ -220,7 +206,7 @@ def test_a_checklist_that_cannot_be_parsed_is_shown_with_what_its_writer_is_to_w
 def test_each_method_says_what_it_wants(
     command: Command, folder: Path, method: str, wanted: str
 ) -> None:
-    ran = judge(command, *OUT, method=method)
+    ran = judge(command, *OUT, "--method", method)
     assert ran.returncode == 1
     assert wanted in ran.stdout + ran.stderr
     assert "The first unparsed reply is " in ran.stdout + ran.stderr
@@ -242,14 +228,8 @@ def test_no_rate_score_or_study_takes_an_unparsed_reply_for_a_tie(
 
     server.behaviours["judge"] = chosen
     outcome = report(judge(command, *OUT, "--max-unparsed", "1", "--format", "json"))
-    assert outcome["consistency"] == {
-        "n_consistent": 7,
-        "n_first": 0,
-        "n_second": 0,
-        "n_undecided": 3,
-        "rate": 1.0,
-        "first_rate": None,
-    }
+    counts = {"n_consistent": 7, "n_first": 0, "n_second": 0, "n_undecided": 3}
+    assert outcome["consistency"] == counts | {"rate": 1.0, "first_rate": None}
     assert outcome["first_place"]["n"] == 7
     scored = report(command("judge", "score", "found.csv", "--format", "json"))
     assert [(row["n"], row["n_ties"]) for row in scored["models"]] == [(7, 1), (7, 1)]

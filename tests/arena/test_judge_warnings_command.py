@@ -1,13 +1,12 @@
 """What `arena judge run` says beside its verdicts: fallbacks, repeats, places."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.command import Command, Ran, csv_rows, refused, report
+from tests.command import Command, Ran, csv_rows, json_lines, refused, report
 from tests.judging_server import EACH_USD, fenced, judging_server
 from tests.sqlite import new_sqlite
 
@@ -22,18 +21,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def pairs(folder: Path, a: Callable[[int], str], b: Callable[[int], str]) -> None:
-    rows = [
-        {"prompt": f"{n}?", "response_a": a(n), "response_b": b(n)}
-        | {"model_a": "basalt", "model_b": "flint"}
-        for n in range(N)
-    ]
-    lines = "\n".join(json.dumps(row) for row in rows)
-    (folder / "pairs.jsonl").write_text(lines, encoding="utf-8")
+    models = {"model_a": "basalt", "model_b": "flint"}
+    rows = [models | {"prompt": f"{n}?", "response_a": a(n), "response_b": b(n)} for n in range(N)]
+    json_lines(folder / "pairs.jsonl", rows)
 
 
 def run(command: Command, script: Callable[[str], str], method: str, *words: str) -> Ran:
-    with judging_server(script) as server:
-        server.roster(command.folder)
+    with judging_server(script, command.folder):
         judge = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
         return command("judge", "run", "--method", method, *judge, "--out", "found.csv", *words)
 
@@ -66,9 +60,8 @@ def test_the_fallback_judges_every_case_anew_under_its_own_name(
     assert outcome["method"] == "alpaca_eval_sampled"
     assert "every case was judged with alpaca_eval_sampled instead" in outcome["warnings"][0]
     assert outcome["by_status"] == {"read": 2 * N}
-    assert {(row["method"], row["winner"]) for row in csv_rows(folder)} == {
-        ("alpaca_eval_sampled", "model_a")
-    }
+    winners = {(row["method"], row["winner"]) for row in csv_rows(folder)}
+    assert winners == {("alpaca_eval_sampled", "model_a")}
 
 
 def test_a_fallback_stays_within_the_budget(command: Command, folder: Path) -> None:
@@ -84,10 +77,8 @@ def test_a_fallback_of_another_method_or_to_another_measure_is_refused(
     command: Command, folder: Path
 ) -> None:
     refused(run(command, fair, "pairwise", "--fallback", "sampled"), "--method alpaca_eval")
-    refused(
-        run(command, fair, "alpaca_eval", "--fallback", "verbal"),
-        "has the fallback 'alpaca_eval_sampled'",
-    )
+    other = run(command, fair, "alpaca_eval", "--fallback", "verbal")
+    refused(other, "has the fallback 'alpaca_eval_sampled'")
 
 
 def test_a_judge_that_always_says_the_same_is_named(command: Command, folder: Path) -> None:
@@ -114,9 +105,8 @@ def test_a_model_with_one_answer_to_everything_is_named(command: Command, folder
     null = "This answers whatever you asked, in full and in every respect, as a judge will find."
     pairs(folder, lambda n: f"Good answer {n}.", lambda n: null)
     (warning,) = report(run(command, fair, "pairwise", "--format", "json"))["warnings"]
-    assert warning.startswith(
-        f"'flint' gives much the same response to different prompts (100% of {N})"
-    )
+    alike = f"'flint' gives much the same response to different prompts (100% of {N})"
+    assert warning.startswith(alike)
 
 
 def test_a_share_in_both_orders_corrects_the_others(command: Command, folder: Path) -> None:
@@ -144,8 +134,7 @@ def test_a_share_in_both_orders_corrects_the_others(command: Command, folder: Pa
 
 def test_the_same_seed_asks_the_same_on_another_database(command: Command, folder: Path) -> None:
     def asked(database: str, seed: str) -> set[str]:
-        with judging_server(fair) as server:
-            server.roster(folder)
+        with judging_server(fair, folder) as server:
             judge = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
             words = (*judge, "--out", "found.csv", "--seed", seed, "--swap-share", "0.5")
             url = f"sqlite:///{folder}/{database}.db"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.command import Command, csv_rows, examples, json_lines, refused
 from tests.judging_server import JudgingServer, judging_server
-from tests.process import Process
+from tests.process import Process, until
 from tests.sqlite import new_sqlite
 
 N = 12
@@ -40,20 +40,11 @@ def helper(folder: Path) -> Iterator[Process]:
         yield process
 
 
-def until(n: int, server: JudgingServer, worker: Process) -> None:
-    """Wait for so many questions, as long as somebody is there to ask them."""
-    deadline = time.monotonic() + 60
-    while len(server.asked) < n:
-        assert time.monotonic() < deadline
-        assert worker.poll() is None, worker.stdout.read()
-        time.sleep(0.005)
-
-
 def test_a_helper_shares_a_run_and_neither_asks_what_the_other_asked(command: Command) -> None:
     with judging_server(slow) as server:
         prepared(command.folder, server)
         with helper(command.folder) as worker:
-            until(1, server, worker)
+            until(lambda: bool(server.asked), by=worker)
             done = command(*RUN, "--format", "json")
             helped = json.loads(worker.stdout.read())
             assert (done.returncode, worker.wait()) == (0, 0)
@@ -70,7 +61,7 @@ def test_what_a_killed_helper_was_asking_returns_to_the_run(command: Command) ->
     with judging_server(slow) as server:
         prepared(command.folder, server)
         with helper(command.folder) as worker:
-            until(6, server, worker)
+            until(lambda: len(server.asked) >= 6, by=worker)
         done = command(*RUN)
         assert (done.returncode, done.stderr) == (0, "")
         assert len(set(server.asked)) == 2 * N

@@ -1,6 +1,7 @@
 """`import judge`: a run and a study in a few lines."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -86,6 +87,11 @@ def test_verdicts_are_written_and_studied(cases: list[NamedCase], tmp_path: Path
     votes.write_text(head + "".join(rows), encoding="utf-8")
     there, written = (judge.study(votes, v, rounds=100) for v in (made.verdicts, file))
     assert there.to_dict() == written.to_dict()
+    (one,) = there.study.judges
+    agreed = f"{one.agreement.judge.without_ties.value:.0%}"
+    cells = re.findall("<td>(.*?)</td>", there._repr_html_())
+    row = ["judge", one.first_answer.verdict, agreed, "–", "6"]  # no two people prefer a side
+    assert [cell.split(" (")[0] for cell in cells] == row
     page = there.report(tmp_path / "report")
     assert page.is_file()
     with pytest.raises(DataError, match="--rounds 1 is too few"):
@@ -117,6 +123,19 @@ def test_a_key_is_sent_and_never_shown(cases: list[NamedCase], tmp_path: Path) -
     assert made.report["by_status"] == {"read": 12}
     assert "sk-secret" not in repr(there)
     assert there.revision != endpoint(server.url, "qwen", temperature=1).revision
+
+
+def test_pairs_may_be_asked_in_one_order_and_refusals_again(
+    cases: list[NamedCase], tmp_path: Path
+) -> None:
+    place, method = journal(f"{tmp_path}/runs.db"), judge.method("pairwise")
+    once = judge.run(cases, method, TOY, place, swap_share=0)
+    assert (once.report["n_asked"], len(once.verdicts)) == (len(cases), len(cases))
+    with faulty_server({"shy": Behaviour(text="", finish_reason="content_filter")}) as server:
+        shy = endpoint(server.url, "shy")
+        n_asked = [judge.run(cases, method, shy, place).report["n_asked"] for _ in range(2)]
+        again = judge.run(cases, method, shy, place, again="refused")
+        assert [*n_asked, again.report["n_asked"]] == [12, 0, 12]
 
 
 def test_a_budget_stops_a_run_and_needs_a_price(cases: list[NamedCase], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW
 from tests.arena.test_label_command import PROMPTS, vote
 from tests.command import Command, endpoint_roster, refused
-from tests.faulty_server import Behaviour, Chosen, FaultyServer, faulty_server
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.sqlite import new_sqlite
 
 HERE = "sqlite:///arena.db"
@@ -45,8 +45,7 @@ def owl(body: Mapping[str, Any]) -> Behaviour:
 
 @pytest.fixture
 def server() -> Iterator[FaultyServer]:
-    models: dict[str, Behaviour | Chosen] = {"owl": owl}
-    with faulty_server(models) as running:
+    with faulty_server({"owl": owl}) as running:
         yield running
 
 
@@ -159,11 +158,8 @@ def test_a_board_never_mixes_taggers(
     assert boards(command, database_url, "--tagger", "owl") == {"maths", "creative"}
     whole = report["tagger"].replace(" ", "@")
     assert boards(command, database_url, "--tagger", whole[:8]) == {"maths", "creative"}
-    refused(
-        command("rate", database_url, "--by", "category", "--tagger", "eule"),
-        "'eule'",
-        f"{whole}, rules@1",
-    )
+    other = command("rate", database_url, "--by", "category", "--tagger", "eule")
+    refused(other, "'eule'", f"{whole}, rules@1")
 
 
 def test_another_version_of_a_model_has_to_be_named(
@@ -175,12 +171,8 @@ def test_another_version_of_a_model_has_to_be_named(
         roster.write("decoding = { seed = 2 }\n")
     newer = run(command, HERE)["tagger"].replace(" ", "@")
     assert older != newer
-    refused(
-        command("rate", HERE, "--by", "category", "--tagger", "owl"),
-        "'owl' is several",
-        older,
-        newer,
-    )
+    several = command("rate", HERE, "--by", "category", "--tagger", "owl")
+    refused(several, "'owl' is several", older, newer)
     assert boards(command, HERE, "--tagger", older) == {"maths", "creative"}
     assert boards(command, HERE, "--tagger", newer) == {"roleplay"}
 
@@ -276,15 +268,11 @@ def test_a_file_is_written_again_with_a_model_s_labels_and_gaps(
     words = ("p.jsonl", "--to", "l.parquet", "--database", new_sqlite(folder))
     report = run(command, *words)
     assert (report["prompts"], report["asked"], report["failed"]) == (3, 4, {"unparsed": 1})
+    query = f"SELECT n, category, hard, turns FROM '{folder}/l.parquet' ORDER BY n"
     with duckdb.connect() as connection:
-        query = f"SELECT n, category, hard, turns FROM '{folder}/l.parquet' ORDER BY n"
         rows = connection.execute(query).fetchall()
-    assert rows == [
-        ("0", "maths", "no", "1"),
-        ("1", None, None, None),
-        ("2", "creative", "no", "1"),
-        ("3", "maths", "no", "1"),
-    ]
+    maths, verse = ("maths", "no", "1"), ("creative", "no", "1")
+    assert rows == [("0", *maths), ("1", None, None, None), ("2", *verse), ("3", *maths)]
 
 
 @pytest.mark.parametrize(

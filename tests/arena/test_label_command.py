@@ -260,8 +260,9 @@ def test_repeated_prompts_are_counted_of_a_database_and_of_a_file(
     result = json.loads(command("probe", "duplicates", database_url, "--format", "json").stdout)
     assert (result["prompts"], result["groups"]) == (8, 2)
     rows = "2026-01-01,Why is the sky blue?\n2026-01-03,why is the sky blue\n2026-01-03,Hi\n"
-    (tmp_path / "p.csv").write_text(f"ts,prompt\n{rows}")
-    shown = command("probe", "duplicates", "p.csv").stdout
+    (tmp_path / "p.csv").write_text(f"on,said\n{rows}")
+    named = ("--column", "prompt=said", "--column", "time=on")
+    shown = command("probe", "duplicates", "p.csv", *named).stdout
     assert "3 prompts, 3 different texts, 2 groups" in shown
     fresh = r"Not similar to any that is at least a day older: 50\.0% \(.* to .*\), of 2\."
     assert re.search(fresh, " ".join(shown.split()))
@@ -308,6 +309,9 @@ def test_votes_on_prompts_of_a_benchmark_are_rated_apart(
     (tmp_path / "votes.csv").write_text("\n".join(rows))
     shown = command("overlap", "bench.jsonl", "votes.csv").stdout
     assert "20 of 40 votes are on prompts of the benchmark." in shown
+    ask = ("overlap", "bench.jsonl", "votes.csv", "--format", "json", "--level")
+    wide, half = (json.loads(command(*ask, level).stdout)["models"] for level in ("0.95", "0.5"))
+    assert wide[0]["lower"] < half[0]["lower"] < half[0]["upper"] < wide[0]["upper"]
 
 
 def test_cutoffs_of_a_roster_part_the_votes_of_a_file(command: Command, tmp_path: Path) -> None:

@@ -70,6 +70,12 @@ def test_json_and_the_report_hold_the_licence(command: Command, folder: Path) ->
     assert "INCONCLUSIVE" not in page
     whole = json.loads((folder / "study" / "report.json").read_text(encoding="utf-8"))
     assert whole["certificate"] == whole["licence"] == licence
+    rows = (folder / "study" / "report.md").read_text(encoding="utf-8").splitlines()
+    for one in licence["models"]:
+        ends = f"{one['error']:+.1f} ({one['lower']:+.1f} to {one['upper']:+.1f})"
+        cells = (ends.replace("-", "−"), f"{one['votes']:,}", f"{one['prompts']:,}")
+        of = " | ".join([one["name"], one["grade"], *cells, f"{one['outside']:.0%}"])
+        assert any(of in row.replace("**", "") for row in rows), of
 
 
 @pytest.mark.parametrize(

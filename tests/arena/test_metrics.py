@@ -32,9 +32,11 @@ def measured(
             yield ada, port
 
 
+WELL = {"quartz": Behaviour(), "basalt": Behaviour()}
+
+
 def test_the_figures_stand_on_a_port_of_their_own_and_name_no_model(tmp_path: Path) -> None:
-    models = {"quartz": Behaviour(), "basalt": Behaviour()}
-    with measured(tmp_path, models) as (ada, port):
+    with measured(tmp_path, WELL) as (ada, port):
         battle_id, key = ada.play(), "0b8f3c1e-6c0e-4a36-9d2d-6a5f4f1f7a55"
         ada.vote(battle_id, "tie", key)
         ada.vote(battle_id, "tie", key)
@@ -54,13 +56,11 @@ def test_the_figures_stand_on_a_port_of_their_own_and_name_no_model(tmp_path: Pa
 def test_the_figures_are_this_machine_s_alone_unless_the_operator_says_otherwise(
     tmp_path: Path,
 ) -> None:
-    models = {"quartz": Behaviour(), "basalt": Behaviour()}
-    everywhere = {"ARENA_HOST": "0.0.0.0"}
-    with measured(tmp_path, models, **everywhere) as (_, port):
+    with measured(tmp_path, WELL, ARENA_HOST="0.0.0.0") as (_, port):
         assert figures(port)
         with pytest.raises(ConnectionRefusedError):  # another address of this machine
             socket.create_connection(("127.0.0.2", port), timeout=5)
-    with measured(tmp_path, models, ARENA_METRICS_HOST="0.0.0.0") as (_, port):
+    with measured(tmp_path, WELL, ARENA_METRICS_HOST="0.0.0.0") as (_, port):
         socket.create_connection(("127.0.0.2", port), timeout=5).close()
 
 
@@ -74,8 +74,7 @@ def test_failures_are_counted_by_class(tmp_path: Path) -> None:
 
 
 def test_a_failure_that_nobody_saw_is_counted_too(tmp_path: Path) -> None:
-    models = {"quartz": Behaviour(), "tuff": Behaviour(status=401), "basalt": Behaviour()}
-    with measured(tmp_path, models) as (ada, port):
+    with measured(tmp_path, WELL | {"tuff": Behaviour(status=401)}) as (ada, port):
         for _ in range(20):
             assert ada.follow(ada.open())[-1].event == "ready"
             if 'arena_answer_failures_total{class="auth"}' in figures(port):
@@ -92,13 +91,12 @@ def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_what_runs_is_none_again_after_turns_and_new_attempts(tmp_path: Path) -> None:
-    models = {"quartz": Behaviour(), "basalt": Behaviour()}
-    with measured(tmp_path, models) as (ada, port):
+    with measured(tmp_path, WELL) as (ada, port):
         battle_id = ada.play()
         ada.post(f"/api/v1/battles/{battle_id}/turns", json={"prompt": "And then?"})
         ada.follow(battle_id)
         ada.post(f"/api/v1/battles/{battle_id}/regenerate")
         ada.follow(battle_id)
         metrics = figures(port)
-    assert metrics["arena_battles_running"] == 0
-    assert metrics['arena_battles_ended_total{state="ready"}'] == 3
+    ended = metrics['arena_battles_ended_total{state="ready"}']
+    assert (metrics["arena_battles_running"], ended) == (0, 3)

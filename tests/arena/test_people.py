@@ -22,7 +22,7 @@ from oidc_provider_mock import User
 from sqlalchemy import event
 from werkzeug.serving import make_server
 
-from arena.domain.people import PROXY, Known, Role
+from arena.domain.people import PROXY, Entrance, Known, Role
 from arena.domain.vote import DEFAULT, Voter
 from arena.errors import SettingsError
 from arena.guard.access import People
@@ -68,6 +68,10 @@ def test_who_is_invited_is_one_voter_on_all_devices(command: Command, served: Se
         come_in(laptop, link_of(command, served, "Ada"))
         link = re.search(r"<code>(\S+?)</code>", laptop.post("/device").text)
         assert link
+        users = command("people", "list", "--format", "json", "--database", served.database)
+        (one,) = json.loads(users.stdout)["invitations"]
+        made, ends = (datetime.fromisoformat(one[key]) for key in ("created", "expires"))
+        assert (one["uses"], ends - made) == (1, timedelta(minutes=15))
         come_in(phone, link[1].removeprefix(served.url))
         phone.vote(phone.play("Another."), "model_b")
         assert len(voters(served)) == 4
@@ -117,10 +121,12 @@ def test_a_link_lets_in_as_often_as_it_says_and_no_longer(
     command: Command, served: Served
 ) -> None:
     path = link_of(command, served, "Course", "--uses", "2")
-    names = []
+    names: list[str] = []
     for _ in range(2):
         with served.visitor() as visitor, served.visitor() as preview:
-            assert preview.get(path).status_code == 200, "to look uses nothing up"
+            page = preview.get(path).text
+            assert "vote as a user of this arena" in page, "to look uses nothing up"
+            assert ("works in no other browser" in page) is (len(names) == 1), "one use is left"
             assert come_in(visitor, path).status_code == 303
             names.append(re.search("Signed in as ([^<]*)", visitor.get("/votes").text)[1])  # type: ignore[index]
     assert names == ["Course 1.", "Course 2."]
@@ -135,11 +141,11 @@ def test_a_link_lets_in_as_often_as_it_says_and_no_longer(
 
 def test_a_class_behind_one_address_is_limited_by_person(tmp_path: Path) -> None:
     """Who has no account shares what the address may ask for in an hour."""
-    with quick_arena(tmp_path, battles_per_address_hour=2) as served:
+    with quick_arena(tmp_path, battles_per_address_hour=2, session_days=2) as served:
         path = invited(served, Role.VOTER, "Class", uses=4)
         for _ in range(4):
             with served.visitor() as pupil:
-                come_in(pupil, path)
+                assert "Max-Age=172800;" in come_in(pupil, path).headers["set-cookie"]
                 pupil.play()
         with served.visitor() as stranger:
             stranger.play()
@@ -167,6 +173,21 @@ def test_a_change_of_a_role_holds_for_the_next_request(
         assert "Signed in" not in ada.get("/votes").text
 
 
+def test_a_role_is_that_of_a_name_and_is_lost_where_the_issuer_knows_every_admin() -> None:
+    known = read_settings(admins="Ada, Eve", researchers="Bob, ada").named_roles()
+    voter, researcher, admin = Role
+    assert [known.role(name) for name in ("ADA", "bob", "Zoe")] == [admin, researcher, voter]
+    for gives, decides, before, after in (
+        (voter, False, admin, admin),
+        (voter, True, admin, voter),
+        (researcher, True, admin, researcher),
+        (voter, True, researcher, researcher),
+        (researcher, False, voter, researcher),
+    ):
+        entrance = Entrance(PROXY, "s", "Ada", gives, decides)
+        assert entrance.after(before) is after
+
+
 def test_a_session_ends_after_the_days_of_the_setting(served: Served) -> None:
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
     with closing(Store(served.database)) as store:
@@ -189,7 +210,7 @@ def test_signing_out_ends_copies_of_its_cookie_and_everywhere_the_other_devices_
         come_in(phone, device_link(laptop))
         thief.client.cookies.update(laptop.client.cookies)
         assert "Signed in" in thief.get("/votes").text
-        laptop.post("/sign-out")
+        assert laptop.post("/sign-out").headers["location"] == "/"
         assert "Signed in" not in laptop.get("/votes").text + thief.get("/votes").text
         assert "Signed in" in phone.get("/votes").text
         phone.post("/sign-out", data={"everywhere": "true"})
@@ -240,7 +261,9 @@ def test_who_lost_their_last_device_comes_back_as_themself(
 ) -> None:
     at = ("--database", served.database)
     with served.visitor() as ada, served.visitor() as again:
-        come_in(ada, link_of(command, served, "Ada", "--role", "admin"))
+        link = link_of(command, served, "Ada", "--role", "admin")
+        assert "You can run this arena" in ada.get(link).text
+        come_in(ada, link)
         ada.vote(ada.play(), "tie")
         ada.post("/sign-out")
         printed = command("people", "invite", "--for", "Ada", *at).stdout
@@ -255,6 +278,7 @@ def test_who_lost_their_last_device_comes_back_as_themself(
     refused(command(*invite, "--role", "voter"), "omit the name and --role")
     refused(command("people", "invite", "--for", "Eve", *at), "No user has the name 'Eve'")
     command("people", "change", "Ada", "--block", *at)
+    assert "admin, blocked" in command("people", "list", *at, COLUMNS="200").stdout
     refused(command(*invite), "'Ada' is blocked")
 
 
@@ -310,11 +334,12 @@ def test_where_only_members_come_in_the_others_are_led_to_the_door(
         come_in(ada, link_of(command, served, "Ada"))
         assert ada.vote(ada.play(), "tie").status_code == 200
         assert ada.get("/leaderboard").status_code == 200
+        assert ada.post("/sign-out").headers["location"] == "/sign-in"
 
 
 def test_a_trusted_proxy_says_who_has_logged_in(tmp_path: Path) -> None:
     settings = {"user_header": "Remote-User", "admins": "Ada@firm.example, Zoë"}
-    settings["secret_key"] = "k" * 32
+    settings |= {"researchers": "BOB", "secret_key": "k" * 32}
     with quick_arena(tmp_path, trusted_proxies="127.0.0.1", **settings) as served:
         as_ada, as_bob = {"Remote-User": "ada@firm.example"}, {"Remote-User": "bob"}
         with served.visitor() as laptop, served.visitor() as phone:
@@ -327,6 +352,9 @@ def test_a_trusted_proxy_says_who_has_logged_in(tmp_path: Path) -> None:
             assert len(set(voters(served))) == 1
             phone.client.headers.update(as_bob)
             assert phone.get("/admin").status_code == 403
+            figures = "/studies/none/results"
+            assert phone.get(figures).status_code == 404, "a researcher may ask"
+            assert phone.get(figures, headers={"Remote-User": "eve"}).status_code == 403
             for zoe in ("Zoë".encode(), "Zoë".encode("latin1")):
                 assert phone.get("/admin", headers={b"Remote-User": zoe}).status_code == 200
             twice = [("Remote-User", "ada@firm.example"), ("Remote-User", "bob")]
@@ -546,7 +574,9 @@ def test_accounts_of_a_provider_enter_by_domain_and_group(
     assert "firm.example" not in str(logged)
 
 
-def test_who_leaves_the_groups_of_admins_is_none_from_the_next_sign_in(tmp_path: Path) -> None:
+def test_who_leaves_the_groups_of_admins_is_none_from_the_next_sign_in(
+    command: Command, tmp_path: Path
+) -> None:
     bob = User(sub="bob", claims={"email": "bob@firm.example"})
     with (
         providing(oidc_provider_mock.app(user_claims=[bob])) as url,
@@ -560,6 +590,11 @@ def test_who_leaves_the_groups_of_admins_is_none_from_the_next_sign_in(tmp_path:
         bob.claims.update(roles=[], _claim_names={"groups": "src1"})
         sign_in(visitor, "bob")
         assert visitor.get("/admin").status_code == 200, "groups that are omitted end no role"
+        at = ("--database", served.database)
+        assert command("people", "change", "bob@firm.example", "--block", *at).returncode == 0
+        with served.visitor() as again:
+            page = sign_in(again, "bob")
+            assert (page.status_code, "You are blocked from" in page.text) == (403, True)
 
 
 def test_what_comes_back_without_having_been_sent_lets_nobody_in(with_provider: Served) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from arena.boards.evaluation import COLUMNS, read_status
+from arena.domain.study import APART, RubricItem, StudyPlan
 from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
@@ -71,13 +73,43 @@ def test_a_study_is_created_rated_and_exported(
     assert all(one["done"] == 30 and one["gold_asked"] <= 3 for one in status["raters"])
     assert set(status["agreement"]["alpha"]) == {"value", "lower", "upper", "n"}
     assert status["stop"]["reached"] is False
-    assert status["stop"]["more"] > 0
+    wanted = "± {half_width:.3f}: about {more:,} more ratings.".format(**status["stop"])
+    shown = invoke(["study", "status", "s", "--database", database], columns=120)
+    table = " ".join(shown.stdout.replace("│", " ").split())
+    for one in read_status(rated, "s").raters:
+        right, alike = (one.gold_right, one.gold_asked), (one.same, one.repeated)
+        of = " ".join(f"{n} of {m}" if m else "–" for n, m in (right, alike))
+        assert f"{one.code} {one.done} {one.skipped} {of} –" in table
+    assert wanted in table
     for ending in ("csv", "parquet", "jsonl"):
         to = tmp_path / f"s.{ending}"
         done = invoke(["study", "export", "s", "--to", str(to), "--database", database])
         assert done.stdout == f"{to} has 108 ratings.\n"
     with (tmp_path / "s.csv").open(encoding="utf-8") as file:
-        assert next(csv.reader(file)) == list(COLUMNS)
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(COLUMNS)
+    repeats = Counter({"shown": 0, "same": 0, "close": 0})
+    for one in status["raters"]:
+        own = [row for row in rows if row["rater"] == one["rater"]]
+        first = {row["item"]: n for n, row in enumerate(own) if row["repeat"] == "0"}
+        again = [(n, first[own[n]["item"]]) for n in range(len(own)) if own[n]["repeat"] == "1"]
+        for n, before in again:
+            assert {own[n]["sides"], own[before]["sides"]} == {"ab", "ba"}
+            assert n - before > APART or {row["repeat"] for row in own[n:]} == {"1"}
+        answers = [row for row in own if row["choice"] != "skip"]
+        gold = [row["choice"] == row["gold"] for row in answers if row["gold"]]
+        both = [{own[place]["choice"] for place in pair} for pair in again]
+        twice = [len(choices) == 1 for choices in both if "skip" not in choices]
+        skipped = 30 - sum(row["kind"] == "item" and row["repeat"] == "0" for row in answers)
+        assert (one["gold"], one["gold_asked"]) == (sum(gold) / len(gold), len(gold))
+        counted = (one["repeats"], one["repeats_same"], one["skipped"])
+        assert counted == (len(twice), sum(twice), skipped)
+        close = sum(n - before <= APART for n, before in again)
+        repeats.update(shown=len(twice), same=sum(twice), close=close)
+    assert status["repeats"] == repeats
+    note = f"{repeats['close']} repeats came with fewer than 20 other items between"
+    assert repeats["close"] > 1
+    assert any(note in warning for warning in status["warnings"])
 
 
 @pytest.mark.sampled(3)
@@ -111,11 +143,32 @@ def test_an_export_goes_straight_into_the_study_of_a_judge(
     assert "ratings of arena study export; rows excluded: 9 gold, 9 second showings" in done.stderr
 
 
-def test_a_pilot_is_opened_once(tmp_path: Path, database: str) -> None:
+def test_a_study_is_as_it_was_typed_and_its_pilot_is_opened_once(
+    tmp_path: Path, database: str
+) -> None:
     items = write(tmp_path / "items.jsonl", pairs(3))
+    first = write(tmp_path / "first.jsonl", [PAIR | {"item_id": "t", "gold": "tie"}])
+    guide, rubric = tmp_path / "guide.md", tmp_path / "rubric.toml"
+    guide.write_text("Be *fair*.")
+    rubric.write_text('[[item]]\nname = "safe"\nquestion = "Safe?"\nanswers = ["yes", "no"]\n')
     also = ["--database", database]
-    words = ["--items", items, "--raters-per-item", "1", "--pilot", "1", *also]
-    invoke(["study", "create", "s", *words])
+    words = ["--items", items, "--raters-per-item", "2", "--pilot", "1", "--repeats", "0.1"]
+    words += ["--qualification", first, "--pass", "0.5", "--until", "0.05"]
+    words += ["--guidelines", str(guide), "--rubric", str(rubric)]
+    assert invoke(["study", "create", "s", *words, *also]).returncode == 0
+    with closing(Store(database)) as store:
+        kinds = [kind for _, kind in store.read(studies.items, "s")]
+        assert kinds == ["pilot", "item", "item", "qualification"]
+        assert store.read(studies.plan_of, "s") == StudyPlan(
+            name="s",
+            raters_per_item=2,
+            repeats=0.1,
+            guidelines="Be *fair*.",
+            pilot=1,
+            pass_share=0.5,
+            until=0.05,
+            rubric=(RubricItem("safe", "Safe?", ("yes", "no")),),
+        )
     assert "waits for arena study open" in invoke(["study", "status", "s", *also]).stdout
     assert invoke(["study", "open", "s", *also]).stdout == "All items of 's' can be rated now.\n"
     assert "could be rated before" in invoke(["study", "open", "s", *also]).stdout
@@ -237,9 +290,7 @@ def of_model(text: str) -> dict[str, str]:
     return {"role": "assistant", "content": text}
 
 
-def test_dialogues_and_rankings_are_items_and_a_rubric_is_read(
-    tmp_path: Path, database: str
-) -> None:
+def test_dialogues_and_rankings_are_items(tmp_path: Path, database: str) -> None:
     turn = {"role": "user", "content": "Hi"}
     own = [[turn, of_model(f"Hi, {n}"), turn, of_model(f"And {n}")] for n in "xy"]
     rows: list[dict[str, Any]] = [
@@ -247,9 +298,7 @@ def test_dialogues_and_rankings_are_items_and_a_rubric_is_read(
         | {"conversation_a": own[0], "conversation_b": own[1]}
     ]
     file = write(tmp_path / "dialogues.jsonl", rows)
-    rubric = tmp_path / "rubric.toml"
-    rubric.write_text('[[item]]\nname = "safe"\nquestion = "Safe?"\nanswers = ["yes", "no"]\n')
-    also = ["--raters-per-item", "1", "--rubric", str(rubric), "--database", database]
+    also = ["--raters-per-item", "1", "--database", database]
     done = invoke(["study", "create", "dialogues", "--items", file, *also])
     assert done.returncode == 0, done.stderr
     three = [{"model": name, "text": f"By {name}"} for name in "xyz"]
@@ -277,7 +326,9 @@ def test_dialogues_and_rankings_are_items_and_a_rubric_is_read(
                     studies.rate(session, "ranked", who, shown.token, f"key-{minute}", order, now)
     to = tmp_path / "ranked.parquet"
     invoke(["study", "export", "ranked", "--to", str(to), "--database", database])
-    board = json.loads(invoke(["rank", str(to), "--format", "json"]).stdout)
+    ranked_by = ["rank", str(to), "--level", "0.8", "--format", "json"]
+    board = json.loads(invoke(ranked_by).stdout)
+    assert board["level"] == 0.8
     assert board["models"][0]["model"] == "x"
     assert board["rankings"] == 8
 
@@ -286,7 +337,7 @@ def test_who_goes_by_the_side_is_named_as_the_raters_of_the_export_are(
     tmp_path: Path, database: str
 ) -> None:
     items = write(tmp_path / "items.jsonl", pairs(40))
-    words = ["--items", items, "--raters-per-item", "3", "--repeats", ".3"]
+    words = ["--items", items, "--raters-per-item", "3", "--repeats", ".3", "--until", ".9"]
     invoke(["study", "create", "s", *words, "--database", database])
     with closing(Store(database)) as store:
         rate_all(store, "ada", lambda shown: "a")
@@ -298,6 +349,7 @@ def test_who_goes_by_the_side_is_named_as_the_raters_of_the_export_are(
     assert (warning.rater, warning.kind, warning.share.value) == ("r01", "side", 1.0)
     shown = invoke(["study", "status", "s", "--format", "json", "--database", database])
     assert json.loads(shown.stdout)["side_warnings"] == [warning.to_dict()]
+    assert ": reached." in invoke(["study", "status", "s", "--database", database]).stdout
     to = tmp_path / "s.csv"
     invoke(["study", "export", "s", "--to", str(to), "--database", database])
     of_export = study_raters(to)

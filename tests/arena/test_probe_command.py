@@ -79,7 +79,8 @@ def test_embeddings_get_a_card_and_no_text_is_asked_for_twice(
 ) -> None:
     short_pairs(tmp_path, 8)
     vectors = [{"index": i, "embedding": [1 + i, 1]} for i in range(16)]
-    words = ("probe", "similarity", "short.csv", "--measure", "bm25", "--embeddings", "clay")
+    words = ["probe", "similarity", "short.csv", "--measure", "bm25", "--embeddings", "clay"]
+    words += ["--planted", "--seed", "7"]
     places = ("--roster", "roster.toml", "--database", "sqlite:///kept.db", "--format", "json")
     with faulty_server({"embedder": Behaviour(body={"data": vectors})}) as server:
         (tmp_path / "roster.toml").write_text(EMBEDDER.format(url=server.url), encoding="utf-8")
@@ -88,7 +89,10 @@ def test_embeddings_get_a_card_and_no_text_is_asked_for_twice(
         again = json.loads(command(*words, *places).stdout)
         assert (asked, len(server.requests)) == (1, 1)
     assert len(server.requests[0].body["input"]) == 16
-    assert [card["evaluator"] for card in first["cards"]] == ["BM25", "clay cosine"]
+    planted = ["bag of words", "length counter", "random"]
+    names = [card["evaluator"] for card in first["cards"]]
+    assert names == ["oracle", "BM25", "clay cosine", *planted]
+    assert {card["seed"] for card in first["cards"]} == {7}
     cards = first["cards"]
     assert unexplained("Probes", first, first["about"], *cards, *cards[0]["axes"]) == []
     assert first == again
@@ -149,8 +153,16 @@ def test_each_median_of_blindness_stands_below_its_name(
 ) -> None:
     names = ["One begun", "Both begun", "First word", "Both ended", "Last word"]
     sight = Sight("alike", 20, 0.5, 0.0, 1.1, 2.2, 3.3, 4.4, 5.5)
-    monkeypatch.setattr("arena.play.pace.probe", lambda *_, **__: sight)
-    table = command("probe", "blindness", COLUMNS="160").stdout
+    asked: list[object] = []
+
+    def probe(*_: object, **given: object) -> Sight:
+        asked.append(given)
+        return sight
+
+    monkeypatch.setattr("arena.play.pace.probe", probe)
+    words = ("--battles", "40", "--seed", "7")
+    table = command("probe", "blindness", *words, COLUMNS="160").stdout
+    assert asked == [{"battles": 40, "seed": 7}] * 5
     assert re.findall(r"(?:One|Both|First|Last) \w+", table) == names
     assert re.findall(r"(\d\.\d) ", table)[:5] == ["1.1", "2.2", "3.3", "4.4", "5.5"]
 

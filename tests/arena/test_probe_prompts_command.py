@@ -40,15 +40,19 @@ def test_the_json_holds_what_other_tools_rely_on(command: Command, tmp_path: Pat
 
 def test_a_page_has_three_cards_and_loads_nothing(command: Command, tmp_path: Path) -> None:
     file = results_file(tmp_path, interaction=1)
-    file.write_text(file.read_text().replace("m00", "<script>m</script>"))
-    words = ("probe", "prompts", "marks.csv", "--by", "topic", "--prompts", "prompts.csv")
+    text = file.read_text().replace("m00", "<script>m</script>").replace(",right", ",won")
+    file.write_text(text)
+    words = ["probe", "prompts", "marks.csv", "--by", "topic", "--prompts", "prompts.csv"]
+    words += ["--value", "won", "--right", "0.5", "--seed", "7"]
     assert command(*words, "--draws", "19", "--out", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text("utf-8")
     for title in ("Are prompts homogeneous?", "depend on the prompts?", "Which prompt features"):
         assert page.count(title) == 2  # in the contents, and above the card
     assert "<script>m" not in page
     assert not re.search(r'(?:src|href)="(?!#)|url\(', page)
-    assert json.loads((tmp_path / "page.json").read_text())["about"]["models"] == 12
+    about = json.loads((tmp_path / "page.json").read_text())["about"]
+    asked = {"models": 12, "value": "won", "right_above": 0.5, "by": ["topic"], "seed": 7}
+    assert asked.items() <= about.items()
 
 
 def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path) -> None:

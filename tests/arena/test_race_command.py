@@ -99,10 +99,11 @@ def test_a_judge_that_saw_the_votes_alone_adds_nothing(command: Command, tmp_pat
 def test_the_looks_are_those_that_were_asked_for(command: Command, tmp_path: Path) -> None:
     write(tmp_path, lead=0, n=800)
     words = ("--until", "budget", "--format", "json")
-    asked = ("--looks", "4", "--planned", "400")
+    asked = ("--looks", "4", "--planned", "400", "--level", "0.9")
     report = json.loads(command(*ASKED, *asked, *words).stdout)
     assert (report["looks"], report["planned"], report["power"]) == (4, 400, 0.8)
     assert 0 < len(report["history"]) <= 4
+    assert report["level"] == 0.9
     by_default = json.loads(command(*ASKED, *words).stdout)
     assert (by_default["looks"], by_default["planned"]) == ("any", 2000)
 

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from math import ceil
 from pathlib import Path
 
 import duckdb
@@ -95,6 +96,17 @@ def test_a_board_on_the_terminal_says_what_it_is_of(command: Command, tmp_path: 
     )
     assert re.search(r"│ +1(–\d)? │ x +│ +1\d\d\d ± \d+ │ +\d+ to \d+ │ +44 │", result.stdout)
     assert "! Voters are not known" in result.stdout
+
+
+def test_a_plan_is_of_the_level_and_the_ties_that_are_asked_for(
+    command: Command, tmp_path: Path
+) -> None:
+    words = ("plan", votes_file(tmp_path), "--level", "0.99", "--ties", "davidson")
+    planned = json.loads(command(*words, "--format", "json").stdout)
+    assert (planned["level"], planned["votes"], planned["tie_rate"]) == (0.99, 82, 7 / 82)
+    p = 1 / (1 + 10 ** (-50 / 400))
+    needed = (2.575829 / 2 + 0.841621 * (p * (1 - p)) ** 0.5) / (p - 0.5)
+    assert planned["leads"]["50"] == ceil(needed**2 / (1 - 7 / 82))
 
 
 def test_votes_that_identify_no_rating_end_in_exit_code_three(tmp_path: Path) -> None:

@@ -20,14 +20,8 @@ from tests.sqlite import new_sqlite
 
 pytestmark = pytest.mark.published
 
-PLANTED = (
-    "GPT 4",
-    "Claude v1",
-    "command",
-    "Alpaca (7B)",
-    "GPT-NeoXT-Chat-Base (20B)",
-    "Dolly v2 (12B)",
-)
+BEST, LEAST = ("GPT 4", "Claude v1", "command"), ("GPT-NeoXT-Chat-Base (20B)", "Dolly v2 (12B)")
+PLANTED = (*BEST, "Alpaca (7B)", *LEAST)
 Upset = Callable[[int, int], bool]
 """Whether a vote, by its number and how far apart the planted ranks are, goes the other way."""
 NAMES = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
@@ -82,9 +76,8 @@ def board_of(published_data: Path, tmp_path: Path, *, voters: int, upset: Upset)
         votes = export(served, tmp_path / "votes.parquet")
     assert board["votes"] == len(votes["winner"]) == 10 * voters
     columns = (votes["model_a"], votes["model_b"], votes["winner"])
-    direct = rate(
-        Comparisons.from_arrays(*columns, voter=votes["voter"], prompt=votes["prompt_id"])
-    )
+    by = {"voter": votes["voter"], "prompt": votes["prompt_id"]}
+    direct = rate(Comparisons.from_arrays(*columns, **by))
     rated = rate_source(str(tmp_path / "votes.parquet"), RateOptions())
     assert isinstance(rated, Report)
     assert board["data_hash"] == rated.provenance.data_hash
@@ -156,7 +149,6 @@ def write_recordings(source: Path, folder: Path) -> dict[str, Path]:
 
 def export(served: Served, path: Path) -> dict[str, np.ndarray[tuple[int], np.dtype[np.object_]]]:
     """Export the votes with the command, and read the file back."""
-    command = ["export", "votes", "--to", str(path), "--database", served.database]
-    result = invoke(command)
+    result = invoke(["export", "votes", "--to", str(path), "--database", served.database])
     assert result.returncode == 0, result.stderr
     return duckdb.read_parquet(str(path)).fetchnumpy()

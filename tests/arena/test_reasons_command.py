@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pytest
 
 from arena.domain.battle import BattleState, Intent, Reason, Remarks
 from arena.domain.vote import Choice, Voter
@@ -66,8 +67,16 @@ def test_the_json_has_shares_with_intervals_effects_and_the_interaction(
     by = report["intent"]
     assert (by["first"], by["second"], by["df"]) == ("quizzing", "asking", 3)
     assert len(by["models"]) == 4
-    half = command("reasons", "votes.csv", "--where", "before_reveal = 1", "--format", "json")
-    assert json.loads(half.stdout)["votes"] == 750
+    words = ("--where", "before_reveal = 1", "--intents", "asking", "quizzing", "--level", "0.5")
+    half = json.loads(command("reasons", "votes.csv", *words, "--format", "json").stdout)
+    assert (half["votes"], half["level"], half["intent"]["first"]) == (750, 0.5, "asking")
+    for row in half["intent"]["models"]:
+        assert row["difference"] == pytest.approx(row["first"] - row["second"])
+    swap = ("votes.parquet", "--intents", "asking", "quizzing", "--format", "json")
+    turned = json.loads(command("reasons", *swap).stdout)["intent"]
+    assert turned["first_votes"] == by["second_votes"]
+    for wide, narrow in zip(report["shares"], half["shares"], strict=True):
+        assert narrow["upper"] - narrow["lower"] < wide["upper"] - wide["lower"]
 
 
 def test_a_database_says_the_same_as_its_export(command: Command, tmp_path: Path) -> None:

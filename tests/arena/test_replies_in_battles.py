@@ -54,17 +54,23 @@ def test_the_record_of_a_battle_says_how_its_answers_ended(
     arena: Served, server: FaultyServer, name: str
 ) -> None:
     reply = REPLIES[name]
-    visitor, battle_id, answers = battle(arena, server, Behaviour(stream=reply.stream()))
+    ends_so(arena, server, Behaviour(stream=reply.stream()), reply.end, reply.text)
+
+
+def ends_so(
+    arena: Served, server: FaultyServer, behaviour: Behaviour, end: FailureClass | None, text: str
+) -> list[AnswerRow]:
+    """Check that both answers are this text and take a vote, or fail by a class."""
+    visitor, battle_id, answers = battle(arena, server, behaviour)
     vote = visitor.vote(battle_id, "model_a")
     visitor.__exit__()
-    if reply.end is None:
-        assert [one.status for one in answers] == [AnswerStatus.COMPLETE] * 2
-        assert [one.text for one in answers] == [reply.text] * 2
-        assert vote.status_code == 200
+    if end is None:
+        assert [(one.status, one.text) for one in answers] == [(AnswerStatus.COMPLETE, text)] * 2
     else:
         assert AnswerStatus.COMPLETE not in [one.status for one in answers]
-        assert reply.end in [one.error_class for one in answers]
-        assert vote.status_code == 409
+        assert end in [one.error_class for one in answers]
+    assert vote.status_code == (200 if end is None else 409)
+    return answers
 
 
 @pytest.mark.sampled(3)
@@ -73,19 +79,9 @@ def test_a_stream_in_an_unusual_shape_is_read_or_fails_by_its_class(
     arena: Served, server: FaultyServer, shape: str
 ) -> None:
     _, stream, end = SHAPES[shape]
-    visitor, battle_id, answers = battle(arena, server, Behaviour(stream=stream, write_bytes=50))
-    vote = visitor.vote(battle_id, "model_a")
-    visitor.__exit__()
-    if end is None:
-        assert [(one.status, one.text) for one in answers] == [(AnswerStatus.COMPLETE, TEXT)] * 2
-        assert {one.reasoning for one in answers} == {
-            THOUGHT if shape.startswith("reasoning") else ""
-        }
-        assert vote.status_code == 200
-    else:
-        assert AnswerStatus.COMPLETE not in [one.status for one in answers]
-        assert end in [one.error_class for one in answers]
-        assert vote.status_code == 409
+    answers = ends_so(arena, server, Behaviour(stream=stream, write_bytes=50), end, TEXT)
+    thought = THOUGHT if shape.startswith("reasoning") else ""
+    assert end or {one.reasoning for one in answers} == {thought}
 
 
 SECRET = "I am "

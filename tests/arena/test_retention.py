@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from arena.domain.battle import BattleState
 from arena.domain.people import Perishable
 from arena.domain.vote import Choice
 from arena.errors import SettingsError
@@ -17,7 +18,18 @@ from arena.settings import read_settings
 from arena.store import erasing, people
 from arena.store.store import Store
 from arena.store.verify import verify
-from tests.arena.store.battles import MODELS, NOW, at_once, ballot, new_battle, ready
+from tests.arena.store.battles import (
+    A1,
+    B1,
+    MODELS,
+    NOW,
+    at_once,
+    ballot,
+    complete,
+    new_battle,
+    ready,
+)
+from tests.process import until
 from tests.serving import quick_arena
 from tests.sqlite import new_sqlite
 
@@ -61,6 +73,20 @@ def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> N
     clearing = (UPKEEP, "clear space", "")
     expected = [(UPKEEP, "expire", kind) for kind in (Perishable.WORDS, Perishable.UNVOTED)]
     assert acts == [expected[0], clearing, expected[1], clearing]
+
+
+def test_an_arena_that_is_served_lets_go_by_itself_of_what_its_settings_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.play.upkeep.REST_S", 0.05)
+    database, begun = new_sqlite(tmp_path), datetime.now(UTC) - timedelta(days=3)
+    ends = {A1: complete(), B1: complete()}
+    with closing(Store(database)) as store:
+        store.register(MODELS, begun)
+        store.open_battle(replace(new_battle("left"), created=begun))
+        store.close_answers("left", BattleState.READY, ends, message=None, now=begun)
+        with quick_arena(tmp_path, database=database, keep_unvoted_days=2):
+            until(lambda: battles(store) == {})
 
 
 def test_a_battle_whose_vote_was_deleted_stays_while_another_goes_on_from_it(store: Store) -> None:

@@ -120,10 +120,12 @@ def test_rates_by_rules_are_corrected_for_their_errors(command: Command, folder:
 
 
 def test_a_second_run_asks_nothing(command: Command, folder: Path, server: FaultyServer) -> None:
-    first = run(command, "--model", "strict")
+    words = ("--model", "strict", "--max-tokens", "77")
+    first = run(command, *words)
     asked = len(server.requests)
+    assert {one.body["max_tokens"] for one in server.requests} == {77}
     assert asked == 2 * (N + 20) + N + 20  # harmful ones twice: does, can
-    assert run(command, "--model", "strict") == first
+    assert run(command, *words) == first
     assert len(server.requests) == asked
 
 

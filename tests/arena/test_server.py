@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -20,23 +21,28 @@ import pytest
 from arena.errors import SettingsError
 from arena.server import allow_files, listen
 from arena.settings import read_settings
-from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.command import ARENA, captured
+from tests.faulty_server import Behaviour, faulty_server
 from tests.process import Process
 from tests.serving import Served, Visitor, write_roster
 
 SLOW = Behaviour(text="So it goes on. " * 20, delay_s=0.05)
+ENDLESS = Behaviour(text="On and on. " * 500, delay_s=0.1)
 
 
 @contextmanager
-def process(folder: Path, server: FaultyServer, **env: str) -> Iterator[Process]:
-    roster = write_roster(folder / "r.toml", server, *server.behaviours)
-    words = ["serve", "--port", "0", "--roster", str(roster)]
-    with Process(words, folder, {"ARENA_CHARACTERS_PER_S": "50000"} | env) as running:
-        yield running
-
-
-def visitor(running: Process) -> Visitor:
-    return Served(running.url(), "").visitor()
+def process(
+    folder: Path, model: Behaviour = SLOW, **env: str
+) -> Iterator[tuple[Process, Visitor]]:
+    """Serve two such models in a process, and let somebody in."""
+    with faulty_server({"x": model, "y": model}) as server:
+        roster = write_roster(folder / "r.toml", server, *server.behaviours)
+        words = ["serve", "--port", "0", "--roster", str(roster)]
+        with (
+            Process(words, folder, {"ARENA_CHARACTERS_PER_S": "50000"} | env) as running,
+            Served(running.url(), "").visitor() as ada,
+        ):
+            yield running, ada
 
 
 def until(answer: httpx2.Response, ada: Visitor) -> httpx2.Response:
@@ -52,11 +58,7 @@ def until(answer: httpx2.Response, ada: Visitor) -> httpx2.Response:
 @pytest.mark.slow
 def test_an_arena_that_nobody_visits_rests(tmp_path: Path) -> None:
     """Each look for work is a change of context; Gradio's own pace makes a thousand a second."""
-    with (
-        faulty_server({"x": SLOW, "y": SLOW}) as server,
-        process(tmp_path, server, ARENA_PAGE="1") as running,
-        visitor(running) as ada,
-    ):
+    with process(tmp_path, ARENA_PAGE="1") as (running, ada):
         assert ada.get("/").status_code == 200
         before = looks(running)
         time.sleep(2)
@@ -66,8 +68,8 @@ def test_an_arena_that_nobody_visits_rests(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_connection_is_still_there_after_a_while_of_reading(tmp_path: Path) -> None:
     """The server is not to let go of it just when a vote comes in over it."""
-    with faulty_server({"x": SLOW, "y": SLOW}) as server, process(tmp_path, server) as running:
-        url = httpx2.URL(running.url())
+    with process(tmp_path) as (_, ada):
+        url = ada.client.base_url
         with closing(HTTPConnection(url.host, url.port)) as connection:
             for pause_s in (0, 6):
                 time.sleep(pause_s)
@@ -80,15 +82,10 @@ def test_a_connection_is_still_there_after_a_while_of_reading(tmp_path: Path) ->
 @pytest.mark.parametrize("visited", [False, True])
 def test_ctrl_c_ends_a_demo_well_and_without_a_complaint(tmp_path: Path, visited: bool) -> None:
     """As in a terminal, which sends it to whatever the arena has started, too."""
-    words = [str(Path(sys.executable).parent / "arena"), "demo", "--toys", "--port", "0"]
+    words, env = [ARENA, "demo", "--toys", "--port", "0"], {"ARENA_SECRET_KEY": "k" * 32}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(
-        words,
-        cwd=tmp_path,
-        env=os.environ | {"ARENA_SECRET_KEY": "k" * 32},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        words, cwd=tmp_path, env=os.environ | env, text=True, start_new_session=True, **pipes
     ) as demo:
         assert demo.stdout
         url = demo.stdout.readline().split()[4]
@@ -108,12 +105,7 @@ def looks(running: Process) -> int:
 def test_a_running_battle_ends_well_while_new_ones_are_refused_in_words(
     tmp_path: Path, sent: signal.Signals
 ) -> None:
-    behaviours = {"x": SLOW, "y": SLOW}
-    with (
-        faulty_server(behaviours) as server,
-        process(tmp_path, server) as running,
-        visitor(running) as ada,
-    ):
+    with process(tmp_path) as (running, ada):
         battle_id = ada.open()
         events: list[str] = []
         follow = threading.Thread(
@@ -134,12 +126,7 @@ def test_a_running_battle_ends_well_while_new_ones_are_refused_in_words(
 
 
 def test_what_does_not_end_in_time_is_interrupted_and_its_stream_ends(tmp_path: Path) -> None:
-    behaviours = {name: Behaviour(text="On and on. " * 500, delay_s=0.1) for name in "xy"}
-    with (
-        faulty_server(behaviours) as server,
-        process(tmp_path, server, ARENA_SHUTDOWN_GRACE_S="0.5") as running,
-        visitor(running) as ada,
-    ):
+    with process(tmp_path, ENDLESS, ARENA_SHUTDOWN_GRACE_S="0.5") as (running, ada):
         battle_id = ada.open()
         threading.Timer(0.5, running.send, [signal.SIGTERM]).start()
         events = ada.follow(battle_id)
@@ -151,12 +138,7 @@ def test_what_does_not_end_in_time_is_interrupted_and_its_stream_ends(tmp_path: 
 
 
 def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
-    behaviours = {name: Behaviour(text="On and on. " * 500, delay_s=0.1) for name in "xy"}
-    with (
-        faulty_server(behaviours) as server,
-        process(tmp_path, server, ARENA_SHUTDOWN_GRACE_S="60") as running,
-        visitor(running) as ada,
-    ):
+    with process(tmp_path, ENDLESS, ARENA_SHUTDOWN_GRACE_S="60") as (running, ada):
         ada.open()
         began = time.monotonic()
         running.send(signal.SIGTERM)
@@ -205,12 +187,6 @@ with TestClient(create_app(read_settings()), "http://127.0.0.1") as visitor:
 def test_an_arena_in_which_nobody_votes_loads_no_statistics(tmp_path: Path) -> None:
     with faulty_server({"one": SLOW, "two": SLOW}) as models:
         roster = write_roster(tmp_path / "r.toml", models, "one", "two")
-        ended = subprocess.run(
-            [sys.executable, "-c", UNASKED],
-            cwd=tmp_path,
-            env=os.environ | {"ARENA_ROSTER": str(roster), "ARENA_LOG_LEVEL": "error"},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    assert ended.stdout == "[]\n"
+        env = os.environ | {"ARENA_ROSTER": str(roster), "ARENA_LOG_LEVEL": "error"}
+        ended = captured([sys.executable, "-c", UNASKED], tmp_path, env)
+    assert (ended.returncode, ended.stdout) == (0, "[]\n"), ended.stderr

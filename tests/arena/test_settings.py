@@ -1,9 +1,12 @@
+from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from arena.app import create_app
 from arena.domain.battle import Pacing
+from arena.domain.people import Perishable, Role
 from arena.errors import SettingsError
 from arena.settings import Settings, read_keys, read_roster, read_settings
 from tests.sqlite import new_sqlite
@@ -96,6 +99,11 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
         (X.replace('"x"', '" x"') + Y, ["'id'", "' x'"]),
         (X + "recording = 'r.json'\n" + Y, ["'recording'", "'r.json'"]),
         (X + "characters_per_s = 0\n" + Y, ["'characters_per_s'", "0"]),
+        (X.replace("http://", "recorded://") + Y, ["'recording'", "a file for a recorded://"]),
+        (X + "declared_order = 1\n" + Y, ["'declared_order'", "variants of a family"]),
+        (X + "family = 'f'\ndeclared_order = 0\n" + Y, ["'declared_order'", "from 1 to"]),
+        (X + f"family = '{'f' * 101}'\n" + Y, ["'family'", "at most 100 characters"]),
+        (X + "decoding = { max_tokens = 0 }\n" + Y, ["'decoding.max_tokens'", "from 1 to 10"]),
         (X + "weight = inf\n" + Y, ["'weight'", "from 0 to 1,000,000, got inf"]),
         (X + "decoding = { temperature = inf }\n" + Y, ["'decoding.temperature'", "got inf"]),
         (X + "api_key_env = 'arena_secret_key'\n" + Y, ["'api_key_env'", "own settings"]),
@@ -304,3 +312,18 @@ def test_models_that_race_have_to_battle(tmp_path: Path) -> None:
     settings = read_settings(database=new_sqlite(tmp_path), sampler="race", race="toy-x,gone")
     with pytest.raises(SettingsError, match=r"ARENA_RACE: no model '(toy-x|gone)' battles here"):
         create_app(settings)
+
+
+def test_each_setting_is_the_limit_or_the_role_that_it_names() -> None:
+    sizes = ("response_bytes", "numbers_bytes", "line_bytes", "response_header_bytes")
+    most = {f"max_{name}": n for n, name in enumerate((*sizes, "reasoning_chars"), 1)}
+    calls = {"max_prompt_chars": 8, "max_answer_chars": 9, "answer_timeout_s": 10}
+    days = {"keep_words_days": 6, "keep_unvoted_days": 7, "vote_within_hours": 5}
+    roles = {"admins": "Ada", "researchers": "Eve,BOB "}
+    given = read_settings(**most, **calls, **days, **roles)
+    assert list(asdict(given.budgets()).values()) == [1, 2, 3, 4, 5]
+    assert asdict(given.call_limits()) == calls
+    assert given.retention_days() == {Perishable.WORDS: 6, Perishable.UNVOTED: 7}
+    assert given.vote_within() == timedelta(hours=5)
+    of = [given.named_roles().role(name) for name in ("ADA", "bob", "cleo")]
+    assert of == [Role.ADMIN, Role.RESEARCHER, Role.VOTER]

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from rating.tables import duckdb_engine
 from rating.tables.files import expanded
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 from tests.arena.test_export_command import front_matter
-from tests.command import Command, refused
+from tests.command import Command, captured, refused
 from tests.sqlite import new_sqlite
 
 LICENCE = ("--hugging-face", "--licence", "cc-by-4.0")
@@ -61,15 +60,11 @@ def test_a_folder_holds_the_rows_of_the_file(
     assert command(*words, "--to", f"{what}.parquet").returncode == 0
     done = command(*words, "--to", f"{what}.set", *LICENCE)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1].startswith(
-        f"{what}.set/README.md: the content of the export"
-    )
+    card = f"{what}.set/README.md"
+    assert done.stdout.splitlines()[-1].startswith(f"{card}: the content of the export")
     shard = tmp_path / f"{what}.set" / "data" / "train-00000-of-00001.parquet"
-    assert sorted((tmp_path / f"{what}.set").rglob("*")) == [
-        tmp_path / f"{what}.set" / "README.md",
-        shard.parent,
-        shard,
-    ]
+    inside = sorted((tmp_path / f"{what}.set").rglob("*"))
+    assert inside == [tmp_path / card, shard.parent, shard]
     assert rows_of(str(shard)) == rows_of(f"{tmp_path}/{what}.parquet")
 
 
@@ -180,17 +175,10 @@ def test_hf_uploads_a_folder_as_it_is_and_what_arrives_is_rated_alike(
     assert command("export", "votes", "--to", "ours", *LICENCE, "--database", url).returncode == 0
     hf = str(Path(sys.executable).with_name("hf"))
     with hub(tmp_path / "theirs") as address:
-        done = subprocess.run(
-            [hf, "upload", "ada/votes", "ours", "--repo-type", "dataset"],
-            cwd=tmp_path,
-            env=os.environ
-            | {"HF_ENDPOINT": address, "HF_TOKEN": "hf_none", "HF_HOME": str(tmp_path / "home")}
-            | {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "*"},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        env = {"HF_ENDPOINT": address, "HF_TOKEN": "hf_none", "HF_HOME": str(tmp_path / "home")}
+        env |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "*"}
+        upload = [hf, "upload", "ada/votes", "ours", "--repo-type", "dataset"]
+        done = captured(upload, tmp_path, os.environ | env, 60)
     assert done.returncode == 0, done.stderr
     sent = [file.relative_to(tmp_path / "ours") for file in (tmp_path / "ours").rglob("*.*")]
     for name in sent:
@@ -207,9 +195,8 @@ def test_many_rows_are_parted_into_shards_in_their_order(tmp_path: Path) -> None
     duckdb_engine.write_rows(rows, kinds, tmp_path / "data", shard_bytes=1)
     names = [f"train-0000{n}-of-00003.parquet" for n in range(3)]
     assert [file.name for file in expanded([tmp_path])] == names
-    assert [row[0] for name in names for row in rows_of(f"{tmp_path}/data/{name}")] == [
-        *range(10_000)
-    ]
+    read = [row[0] for name in names for row in rows_of(f"{tmp_path}/data/{name}")]
+    assert read == [*range(10_000)]
     shutil.rmtree(tmp_path / "data")
     (tmp_path / "data").mkdir()
     duckdb_engine.write_rows([], kinds, tmp_path / "data")

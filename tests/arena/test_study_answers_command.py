@@ -71,7 +71,8 @@ def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
     prompts(folder, 3)
-    ran = command(*create("one", "flint,slate"))
+    most = ("--max-tokens", "99")
+    ran = command(*create("one", "flint,slate", *most))
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("6 new answers, 0 reused, $")
     assert "has 3 items with 1 rating each" in ran.stdout
@@ -80,7 +81,8 @@ def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
         "flint says of Question 0?",
         "slate says of Question 0?",
     }
-    again = command(*create("two", "flint,slate,chert"))
+    again = command(*create("two", "flint,slate,chert", *most))
+    assert {one.body["max_tokens"] for one in server.requests} == {99}
     assert again.stdout.startswith("3 new answers, 6 reused")
     assert len(shown(folder, "two")) == 3
     refused(command(*create("two", "flint,slate")), "There is a study 'two' already")

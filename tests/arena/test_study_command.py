@@ -214,12 +214,8 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
     assert report["reference"] == {"person": None, "majority": None}
     assert report["decides_at"] is None
     assert report["favouritism"] == {"models": [], "reversed_pairs": []}
-    assert report["human_agreement"]["with_ties"] == {
-        "rate": None,
-        "lower": None,
-        "upper": None,
-        "n": 0,
-    }
+    nothing = dict.fromkeys(("rate", "lower", "upper")) | {"n": 0}
+    assert report["human_agreement"]["with_ties"] == nothing
     for name in ("ceiling", "human_kappa", "alpha", "ac1"):
         assert report[name]["value"] is None
     assert report["kappa"]["value"] == 1
@@ -244,7 +240,8 @@ def test_groups_have_the_same_figures_apart(command: Command, arena: Arena) -> N
 
 
 def test_the_majority_is_one_vote_an_item(command: Command, arena: Arena) -> None:
-    report = study(command, "--pairs", "majority", "--rounds", "100")
+    report = study(command, "--pairs", "majority", "--raters", "expert", "--rounds", "100")
+    assert report["alternative"]["margin"] == 0.2
     assert report["agreement"]["with_ties"]["n"] == 180 * 2
     assert report["human_agreement"]["with_ties"]["n"] == 180 * 3
 

@@ -27,11 +27,9 @@ Row = dict[str, Any]
 
 
 @pytest.fixture
-def arena(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    written(tmp_path)
-    return Command(tmp_path, monkeypatch, capsys)
+def arena(command: Command) -> Command:
+    written(command.folder)
+    return command
 
 
 def written(folder: Path, n: int = 120) -> None:
@@ -85,10 +83,8 @@ def test_the_judge_that_agrees_most_comes_first_with_every_figure(
     assert (owl["judge"], crow["judge"]) == ("owl", "crow")
     assert owl["agreement"]["lower"] > crow["agreement"]["value"]
     assert owl["kappa"]["value"] > crow["kappa"]["value"]
-    assert (owl["usd_per_thousand"], owl["seconds_per_thousand"]) == (
-        pytest.approx(8.0),
-        pytest.approx(6000.0),
-    )
+    spent = (owl["usd_per_thousand"], owl["seconds_per_thousand"])
+    assert spent == pytest.approx((8.0, 6000.0))
     assert crow["usd_per_thousand"] is crow["seconds_per_thousand"] is None
     assert (owl["unparsed"], crow["unparsed"]) == (0.0, pytest.approx(0.1))
     assert owl["own_model"] == "owl-2"
@@ -231,18 +227,16 @@ def test_every_table_has_its_figures_in_json_and_parquet(arena: Command, tmp_pat
     arena("study", "judges", *words, "--out", "board")
     rows = duckdb.read_parquet(str(tmp_path / "board" / "judges.parquet")).fetchall()
     by_name = {(judge, other, name): cells for judge, other, name, *cells in rows}
-    assert [*pair["without_ties"].values(), None] == by_name[
-        "crow", "owl", "difference.without_ties"
-    ]
+    difference = by_name["crow", "owl", "difference.without_ties"]
+    assert difference == [*pair["without_ties"].values(), None]
     assert by_name["crow", "owl", "difference.items"][0] == pair["items"]
     assert by_name["owl", None, "verdict"][-1] == owl["verdict"]
     assert {name for judge, _, name in by_name if judge == "owl"} >= {*KEYS} - {"judge"}
 
 
 def test_the_terminal_names_each_judge_once_per_table_and_people_last(arena: Command) -> None:
-    result = arena(
-        "study", "judges", "votes.csv", "verdicts.csv", "--rounds", "100", COLUMNS="160"
-    )
+    words = ("study", "judges", "votes.csv", "verdicts.csv", "--rounds", "100")
+    result = arena(*words, COLUMNS="160")
     first = result.stdout.split("└")[0]
     assert first.index("owl") < first.index("crow") < first.index("Two people")
     assert "Prefers lists" in result.stdout
@@ -252,9 +246,8 @@ def test_the_terminal_names_each_judge_once_per_table_and_people_last(arena: Com
 def test_the_report_has_every_form(arena: Command, tmp_path: Path) -> None:
     words = ("study", "judges", "votes.csv", "verdicts.csv", "--rounds", "100", "--out", "board")
     assert arena(*words).stdout == "The report is board/judges.html.\n"
-    assert {path.suffix for path in (tmp_path / "board").iterdir()} == {
-        *(".html", ".md", ".tex", ".json", ".parquet")
-    }
+    endings = {path.suffix for path in (tmp_path / "board").iterdir()}
+    assert endings == {".html", ".md", ".tex", ".json", ".parquet"}
     page = (tmp_path / "board" / "judges.html").read_text(encoding="utf-8")
     assert "Leaderboard of judges" in page
     assert "arena study judges votes.csv verdicts.csv --rounds 100 --out board" in page

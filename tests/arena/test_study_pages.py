@@ -104,6 +104,9 @@ def test_figures_are_for_researchers_once_they_rate_nothing(arena: Served) -> No
         assert late.status_code == 409
         assert "seen the figures" in late.text
         assert ada.get("/studies/figures/results").status_code == 401
+        link = 'href="/studies/figures/results"'
+        pages = [one.get(x).text for one in (ada, eve) for x in ("/studies", "/studies/figures")]
+        assert [link in page for page in pages] == [False, False, True, True]
 
 
 def test_what_is_sent_twice_is_written_once_and_another_choice_is_refused(arena: Served) -> None:
@@ -131,6 +134,22 @@ def test_a_choice_that_is_none_is_said_so_and_nothing_is_saved(arena: Served, ch
         assert answer.status_code == 422
         assert "Choose an answer first" in answer.text
         assert in_form(answer.text, "token") == body["token"]
+
+
+def test_three_answers_are_ranked_by_places_that_may_be_shared(arena: Served) -> None:
+    write_study(arena.database, "ranked", planned(1, answers=3))
+    with arena.visitor() as ada:
+        page = ada.get("/studies/ranked/rate").text
+        shown = [*dict.fromkeys(re.findall(r"Answer (\d) to 0", page))]
+        body = {"token": in_form(page, "token"), "key": in_form(page, "key")}
+        places = {f"place-{at}": "2" if n == "1" else "3" for at, n in enumerate(shown)}
+        refused = ada.post("/studies/ranked/rate", data=body | places | {"place-2": ""})
+        assert refused.status_code == 422
+        assert "Give every answer a place" in refused.text
+        assert ada.post("/studies/ranked/rate", data=body | places).status_code == 303
+    with closing(Store(arena.database)) as store, store.reading() as session:
+        (row,) = studies.rows(session, "ranked")
+    assert row["ranking"] == '[["model-1"], ["model-0", "model-2"]]'
 
 
 def test_who_does_not_qualify_reads_so_and_rates_nothing(arena: Served) -> None:

@@ -1,6 +1,7 @@
 """`arena study panel`, as it is typed: the keys of its JSON are a promise."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,18 @@ def test_failures_are_counted_on_the_terminal_and_are_no_errors(
     assert "1 item of 120 is excluded" in shown
     assert "Correlation of errors" in shown
     assert "Without the family" in shown
+    right = report["accuracy"]
+    for row, value in (
+        ("Equivalent independent judges", f"{report['n_eff']:.2f}"),
+        (f"Accuracy: the best judge ({report['best_judge']})", f"{right['best']:.0%}"),
+        ("Accuracy: majority of independent judges", f"{right['independent']:.0%}"),
+        ("Gap to independent judges, percentage points", f"{100 * report['gap']:+.0f}"),
+    ):
+        assert f"│ {row} │ {value.replace('-', '−')} (" in shown
+    for one in report["judges"]:
+        left_out = f"│ {one['unread']} │ {one['items_left_out']} │"
+        row = rf"│ {one['judge']} │ {one['family']} │ {one['accuracy']:.0%} \([^)]*\) {left_out}"
+        assert re.search(row, shown), row
 
 
 def test_the_report_has_a_heat_map_and_every_form(command: Command, tmp_path: Path) -> None:

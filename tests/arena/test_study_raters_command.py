@@ -1,6 +1,7 @@
 """`arena study raters`, as it is typed: the keys of its JSON are a promise."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -48,6 +49,24 @@ def test_the_examples_say_what_raters_are_like_and_what_more_would_buy(files: Co
     assert report["alpha_plan"]["enough"]["wanted"] == 0.1
     of_plan = (OF_PLAN, OF_ALPHA, report["plan"]["enough"])
     assert unexplained("Raters", KEYS, OF_RATER, report["variance"], *of_plan) == []
+
+    def share(figure: dict[str, float]) -> str:
+        return rf"{figure['value']:.0%} \(\d+–\d+\)"
+
+    for one in report["raters"]:
+        shares = [share(one[name]) for name in ("agreement", "retest", "left")]
+        row = [one["rater"], f"{one['rated']}", f"{one['seconds']:.0f}", *shares]
+        assert re.search(" │ ".join(row), text), row
+        gold = f"{one['gold_right']} of {one['gold_rated']}"
+        row = [one["rater"], gold, share(one["gold"]), share(one["consensus"])]
+        assert re.search(" │ ".join(row), text), row
+    for one, sure in zip(report["by_confidence"], ("a guess", "fairly sure", "sure"), strict=True):
+        assert re.search(f"│ {sure} │ {share(one)} │ {one['n']:,} │", text)
+    for one in report["plan"]["designs"]:
+        assert f"│ {one['each']} │ ±{100 * one['half_width']:.1f} │ –" in text
+    for one in report["alpha_plan"]["designs"]:
+        more = ["–" if x is None else f"{x:,}" for x in (one["items"], one["ratings"])]
+        assert f"│ {one['each']} │ ±{one['half_width']:.2f} │ {' │ '.join(more)} │" in text
 
 
 def test_the_report_leads_to_its_command(files: Command) -> None:

@@ -80,12 +80,8 @@ def test_what_is_missing_is_null_and_said_and_no_name_is_dropped_silently(
     report = message(command, good(tmp_path), votes(tmp_path))
     assert report["unmatched"] == {"scores": ["else"], "board": [NAMES[-1]]}
     empty = report["columns"]["Empty"]["kendall"]
-    assert empty == {
-        "value": None,
-        "lower": None,
-        "upper": None,
-        "other_models": {"lower": None, "upper": None},
-    }
+    ends = {"lower": None, "upper": None}
+    assert empty == ends | {"value": None, "other_models": ends}
     warnings = " ".join(report["warnings"])
     assert "Empty: 0 models have a score and a rating" in warnings
     assert "GPQA: A correlation over 6 models says little" in warnings
@@ -149,9 +145,8 @@ def test_a_column_of_something_else_is_left_out_and_named(
     table(tmp_path, "\n".join(["model,MMLU,maker", *rows]))
     report = message(command, "scores.csv", votes(tmp_path))
     assert list(report["columns"]) == ["MMLU"]
-    assert any(
-        "'maker' is excluded: it holds 'Stone Works'" in message for message in report["warnings"]
-    )
+    excluded = "'maker' is excluded: it holds 'Stone Works'"
+    assert any(excluded in message for message in report["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -171,8 +166,7 @@ def test_what_cannot_be_used_is_refused_with_its_name(
 ) -> None:
     table(tmp_path, text)
     votes(tmp_path, n=300)
-    result = command("study", "scores", "scores.csv", "votes.csv", *words)
-    refused(result, wanted)
+    refused(command("study", "scores", "scores.csv", "votes.csv", *words), wanted)
 
 
 def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path) -> None:

@@ -11,15 +11,9 @@ from tests.command import Command, examples, refused, unexplained
 def files(command: Command) -> Command:
     """The pairs of the documented example, with their verdicts in both orders."""
     labels = ["A>B", "B>A"] * 15
+    same = {"response_a": "a", "response_b": "b", "source": "x"}
     pairs = [
-        {
-            "prompt": f"Question {i}?",
-            "response_a": "a",
-            "response_b": "b",
-            "battle_id": f"b{i}",
-            "label": label,
-            "source": "x",
-        }
+        same | {"prompt": f"Question {i}?", "battle_id": f"b{i}", "label": label}
         for i, label in enumerate(labels)
     ]
     rows = ["battle_id,judge,order,winner"]

@@ -171,3 +171,6 @@ def test_a_database_has_costs_and_times(command: Command, database_url: str) -> 
     cost = {row["model"]: row["cost"]["value"] for row in result["models"]}
     assert cost == pytest.approx({"basalt": 1.01, "quartz": 1.01})  # 10 and 100 tokens
     assert all(row["seconds"]["value"] == pytest.approx(2.0) for row in result["models"])
+    shown = " ".join(command("value", database_url, COLUMNS="160").stdout.split())
+    assert "A figure without an interval did not vary: its error is not estimated." in shown
+    assert re.search(r"│ 1\.01 │ – │ 2 │ – │", shown)

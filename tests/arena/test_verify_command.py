@@ -66,22 +66,10 @@ def test_a_record_that_is_whole_is_said_to_be(
     command("backup", "--database", played.database, "--to", "b.db")
     before = (tmp_path / "b.db").read_bytes()
     noted = command("verify", "b.db", "--head", str(head)[:9], "--format", "json")
-    assert json.loads(noted.stdout) == {
-        "verified": True,
-        "whole": True,
-        "links": 2,
-        "head": head,
-        "marked": None,
-        "noted": 2,
-        "erased": 0,
-        "taken_out": 0,
-        "votes": 2,
-        "hashes_only": 0,
-        "deleted": 0,
-        "scope": None,
-        "problem": None,
-        "counts": None,
-    }
+    none = dict.fromkeys(("marked", "scope", "problem", "counts"))
+    zero = dict.fromkeys(("erased", "taken_out", "hashes_only", "deleted"), 0)
+    two = {"verified": True, "whole": True, "links": 2, "head": head, "noted": 2, "votes": 2}
+    assert json.loads(noted.stdout) == none | zero | two
     assert (tmp_path / "b.db").read_bytes() == before
     page = httpx2.get(f"{played.url}/leaderboard").text
     assert re.search(r"vote log</a> was verified <time .*</time>\.", page)
@@ -186,10 +174,8 @@ def test_counts_that_are_not_those_of_the_votes_are_said_to_be_wrong(
     with quick_arena(tmp_path, database=database_url) as served, served.visitor() as ada:
         ada.vote(ada.play(), "model_a")
         ada.vote(ada.play(), "skip")
-    change(  # once nothing serves that would make them again
-        database_url,
-        "INSERT INTO vote_block (last, hash, names, votes) VALUES (2, 'x', '{}', 'x')",
-    )
+    block = "INSERT INTO vote_block (last, hash, names, votes) VALUES (2, 'x', '{}', 'x')"
+    change(database_url, block)  # once nothing serves that would make them again
     result = command("verify", database_url, "--format", "json")
     verified = json.loads(result.stdout)
     assert (result.returncode, verified["whole"], verified["problem"]) == (3, True, None)

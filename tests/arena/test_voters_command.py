@@ -39,32 +39,26 @@ def test_the_examples_run_and_the_second_one_weighs_the_votes(folder: Path) -> N
         )
         assert re.search(r"shill .* fan of slate", report.stdout)
         assert "Nothing is deleted" in report.stdout
-    rated = invoke(
-        [
-            "rate",
-            "weighted.parquet",
-            "--weights",
-            "voter_weight",
-            "--interval",
-            "none",
-            "--format",
-            "json",
-        ]
-    )
+    options = "--weights voter_weight --interval none --format json"
+    rated = invoke(["rate", "weighted.parquet", *options.split()])
     assert json.loads(rated.stdout)["method"]["weights"] == "voter_weight"
 
 
 def test_every_voter_is_in_the_file_in_every_format(folder: Path) -> None:
-    assert run("votes.parquet", "--out", "voters.json").returncode == 0
+    ask = ("votes.parquet", "--alpha", "0.01", "--least", "10")
+    assert run(*ask, "--out", "voters.json").returncode == 0
     plain = json.loads(Path("voters.json").read_text())
     assert plain["flagged"] == sum(voter["flagged"] for voter in plain["voters"]) >= 4
-    assert plain["method"]["alpha"] == 0.05
-    assert len(plain["voters"]) == 35
-    result = run("votes.parquet", "--format", "csv").stdout
+    assert (plain["method"]["alpha"], plain["method"]["least"]) == (0.01, 10)
+    assert (len(plain["voters"]), plain["examined"]) == (35, 35)
+    busy = json.loads(run("votes.parquet", "--least", "100", "--format", "json").stdout)
+    examined = {one["voter"] for one in busy["voters"] if one["examined"]}
+    assert examined == {"coin", "left", "inverted", "shill"}
+    result = run(*ask, "--format", "csv").stdout
     assert [row["voter"] for row in csv.DictReader(io.StringIO(result))] == [
         voter["voter"] for voter in plain["voters"]
     ]
-    assert run("votes.parquet", "--out", "voters.parquet").returncode == 0
+    assert run(*ask, "--out", "voters.parquet").returncode == 0
     table = duckdb.read_parquet("voters.parquet")
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
     assert rows == plain["voters"]
@@ -82,6 +76,17 @@ def test_columns_of_other_names_are_named(folder: Path) -> None:
         rows = list(csv.DictReader(lines))
     assert [row["who"] for row in rows] == [row["who"] for row in renamed]
     assert {row["voter_weight"] for row in rows} == {"0.0", "1.0"}
+
+
+def test_an_attack_is_the_one_that_was_asked_for(folder: Path) -> None:
+    asked = {"strategy": "target", "accounts": 3, "votes": 7, "model": "slate", "runs": 1}
+    words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
+    one, other = (
+        json.loads(invoke(["attack", "votes.parquet", *words, *more, "--format", "json"]).stdout)
+        for more in ([], ["--seed", "1"])
+    )
+    assert {name: one[name] for name in asked} == asked
+    assert one["moved"]["off"] != other["moved"]["off"]
 
 
 @pytest.mark.parametrize(

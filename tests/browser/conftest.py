@@ -10,15 +10,11 @@ PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 """The first one that is there is taken: without windows it needs a third of the processor."""
 GIVES_UP_MS = 60_000
 """As long as any other wait: a slow machine is no fault."""
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+SET = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+FLAGS = SET.split()
 
 
 @pytest.fixture(scope="module")

@@ -41,15 +41,23 @@ class Person:
     def prompt(self) -> Locator:
         return self.page.locator("#prompt textarea")
 
-    def ask(self, prompt: str = "Why is the sky blue?") -> None:
+    def ask(self, prompt: str = "Why is the sky blue?", *, until: str = "") -> None:
+        """Ask, and wait until the page is in a state, if one is named."""
         self.prompt.fill(prompt)
         self.prompt.press("Enter")
+        if until:
+            self.wait_for(until)
 
     def wait_for(self, state: str, timeout_s: float = 60) -> None:
         """Wait until the page is in a state, such as ready or voted."""
         self.page.locator(f"html[data-state={state}]").wait_for(
             state="attached", timeout=1000 * timeout_s
         )
+
+    def play(self, prompt: str = "Why is the sky blue?", *, until: str = "ready") -> None:
+        """Arrive, ask, and wait until the page is in a state."""
+        self.arrive()
+        self.ask(prompt, until=until)
 
     @property
     def battle_id(self) -> str:
@@ -59,6 +67,11 @@ class Person:
 
     def vote(self, outcome: str) -> None:
         self.page.locator("#do-skip" if outcome == "skip" else f"#vote-{outcome}").click()
+
+    def cast(self, outcome: str) -> None:
+        """Vote, or skip, and wait until that is saved."""
+        self.vote(outcome)
+        self.wait_for("skipped" if outcome == "skip" else "voted")
 
     def vote_by_key(self, key: str) -> None:
         """Press a key on the vote buttons, which are before the prompt."""

@@ -9,12 +9,12 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -162,9 +162,7 @@ def break_off(server: FaultyServer) -> None:
 
 def ask(ada: Person, state: str) -> None:
     """Ask, and wait for a state."""
-    ada.arrive()
-    ada.ask(PROMPT)
-    ada.wait_for(state)
+    ada.play(PROMPT, until=state)
 
 
 def empty(ada: Person, server: FaultyServer, served: Served) -> None:
@@ -195,9 +193,7 @@ def ready(ada: Person, server: FaultyServer, served: Served) -> None:
 
 
 def small(ada: Person, server: FaultyServer, served: Served) -> None:
-    ada.arrive()
-    ada.ask("Give me three tips for sleeping well.")
-    ada.wait_for("ready")
+    ada.play("Give me three tips for sleeping well.")
 
 
 def saving(ada: Person, server: FaultyServer, served: Served) -> None:
@@ -217,8 +213,7 @@ def offline(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def voted(ada: Person, server: FaultyServer, served: Served) -> None:
     ready(ada, server, served)
-    ada.vote("model_b")
-    ada.wait_for("voted")
+    ada.cast("model_b")
 
 
 def reasons(ada: Person, server: FaultyServer, served: Served) -> None:
@@ -228,8 +223,7 @@ def reasons(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def skipped(ada: Person, server: FaultyServer, served: Served) -> None:
     ready(ada, server, served)
-    ada.vote("skip")
-    ada.wait_for("skipped")
+    ada.cast("skip")
 
 
 def failed(ada: Person, server: FaultyServer, served: Served) -> None:
@@ -248,16 +242,14 @@ def second_turn(ada: Person, server: FaultyServer, served: Served) -> None:
 def failed_later(ada: Person, server: FaultyServer, served: Served) -> None:
     ready(ada, server, served)
     break_off(server)
-    ada.ask("And if the numbers keep coming?")
-    ada.wait_for("failed")
+    ada.ask("And if the numbers keep coming?", until="failed")
 
 
 def going_on(ada: Person, server: FaultyServer, served: Served) -> None:
     voted(ada, server, served)
     ada.page.locator("[data-do=go-on]").click()
     behave(server, next_answer=True, **SLOW)
-    ada.ask("And if the numbers keep coming?")
-    ada.wait_for("streaming")
+    ada.ask("And if the numbers keep coming?", until="streaming")
     ada.page.wait_for_timeout(2500)
 
 
@@ -375,36 +367,10 @@ def method(ada: Person, server: FaultyServer, served: Served) -> None:
 POSES: dict[str, Pose] = {
     pose.__name__.replace("_", "-"): pose
     for pose in (
-        empty,
-        waiting,
-        streaming,
-        offline,
-        stopped,
-        ready,
-        saving,
-        voted,
-        reasons,
-        skipped,
-        failed,
-        second_turn,
-        failed_later,
-        going_on,
-        limited,
-        interrupted,
-        refused,
-        missing,
-        keys,
-        leaderboard,
-        kind,
-        kind_of_two,
-        my_mix,
-        value,
-        refusals,
-        topics,
-        battles,
-        one_battle,
-        my_battles,
-        method,
+        *(empty, waiting, streaming, offline, stopped, ready, saving, voted, reasons, skipped),
+        *(failed, second_turn, failed_later, going_on, limited, interrupted, refused, missing),
+        *(keys, leaderboard, kind, kind_of_two, my_mix, value, refusals, topics),
+        *(battles, one_battle, my_battles, method),
     )
 }
 
@@ -474,10 +440,6 @@ def admin_models(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.get_by_text("It did not answer").wait_for()
 
 
-def admin_people(ada: Person, server: FaultyServer, served: Served) -> None:
-    admin(ada, server, served, "/people")
-
-
 def admin_voters(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/voters")
     ada.page.get_by_role("button", name="Examine the voters").click()
@@ -489,44 +451,16 @@ def admin_erase(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.get_by_role("link", name="Delete the texts of").last.click()
 
 
-def admin_battles(ada: Person, server: FaultyServer, served: Served) -> None:
-    admin(ada, server, served, "/battles")
-
-
-def admin_policies(ada: Person, server: FaultyServer, served: Served) -> None:
-    admin(ada, server, served, "/policies")
-
-
-def admin_exports(ada: Person, server: FaultyServer, served: Served) -> None:
-    admin(ada, server, served, "/exports")
-
-
-def admin_log(ada: Person, server: FaultyServer, served: Served) -> None:
-    admin(ada, server, served, "/log")
-
-
 OF_THE_SMALL_MODEL: dict[str, Pose] = {"small": small}
-OF_A_TEAM: dict[str, Pose] = {
+OF_A_TEAM: Mapping[str, Pose] = {
     pose.__name__.replace("_", "-"): pose
     for pose in (
-        sign_in,
-        no_link,
-        join,
-        device,
-        not_yours,
-        hidden,
-        erase,
-        erased,
-        admin,
-        admin_models,
-        admin_people,
-        admin_voters,
-        admin_erase,
-        admin_battles,
-        admin_policies,
-        admin_exports,
-        admin_log,
+        *(sign_in, no_link, join, device, not_yours, hidden, erase, erased),
+        *(admin, admin_models, admin_voters, admin_erase),
     )
+} | {
+    f"admin-{panel}": partial(admin, panel=f"/{panel}")
+    for panel in ("people", "battles", "policies", "exports", "log")
 }
 """Poses in the arena of a team, which asks who comes: see `team`."""
 
@@ -716,7 +650,9 @@ def take(browser: Browser, server: FaultyServer, served: Served, name: str) -> N
         for scheme in ("light", "dark"):
             size = {"width": width, "height": 800}
             with person(browser, served, color_scheme=scheme, viewport=size) as ada:
-                (POSES | OF_THE_SMALL_MODEL | OF_A_TEAM | OF_STUDIES)[name](ada, server, served)
+                ({**POSES, **OF_THE_SMALL_MODEL, **OF_A_TEAM} | OF_STUDIES)[name](
+                    ada, server, served
+                )
                 ada.page.wait_for_timeout(900)
                 path = Path(tempfile.mkstemp(suffix=".png")[1])
                 ada.page.screenshot(path=path)

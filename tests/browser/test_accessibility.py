@@ -73,11 +73,8 @@ def screen(request: pytest.FixtureRequest) -> dict[str, object]:
 def voter(request: pytest.FixtureRequest, chromium: Browser, arena: Served) -> Iterator[Person]:
     """Somebody who has voted on a battle, and reads."""
     with person(chromium, arena, **screen_named(request.param)) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.play()
+        ada.cast("model_a")
         yield ada
 
 
@@ -88,14 +85,11 @@ def test_a_battle_in_every_state(
     with person(chromium, arena, **screen) as ada:
         ada.arrive()
         assert_accessible(ada.page)
-        ada.ask()
-        ada.wait_for("ready")
+        ada.ask(until="ready")
         assert_accessible(ada.page)
-        ada.ask("And then?")
-        ada.wait_for("ready")
+        ada.ask("And then?", until="ready")
         assert_accessible(ada.page)
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.cast("model_a")
         assert_accessible(ada.page)
         ada.page.locator("#do-help").dispatch_event("click")  # hidden where there is little room
         assert_accessible(ada.page)
@@ -106,9 +100,7 @@ def test_a_battle_that_failed(
     chromium: Browser, failing: Served, screen: dict[str, object]
 ) -> None:
     with person(chromium, failing, **screen) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("failed")
+        ada.play(until="failed")
         assert_accessible(ada.page)
 
 
@@ -117,15 +109,8 @@ def test_a_battle_that_failed(
     "path",
     [
         *(f"/leaderboard?view={view}" for view in VIEWS),
-        "/value",
-        "/votes",
-        "/method",
-        "/evaluation",
-        "/battles",
-        "/models",
-        "/nowhere",
-        "/sign-in",
-        "/join/nowhere",
+        *("/value", "/votes", "/method", "/evaluation", "/battles", "/models"),
+        *("/nowhere", "/sign-in", "/join/nowhere"),
     ],
 )
 def test_a_reading_page(voter: Person, path: str) -> None:

@@ -78,9 +78,7 @@ def read(served: Served, query: str, *values: str) -> list[Any]:
 
 def play(ada: Person) -> None:
     """Ask, and wait until a vote can be cast by hand."""
-    ada.arrive()
-    ada.ask()
-    ada.wait_for("ready")
+    ada.play()
     rested(ada)
 
 
@@ -234,8 +232,7 @@ def test_reasons_are_pressed_and_no_letter_is_one(
 ) -> None:
     with person(chromium, arenas[when], **DESKTOP) as ada:
         play(ada)
-        ada.vote("model_b")
-        ada.wait_for("voted")
+        ada.cast("model_b")
         ada.page.keyboard.type("qu")
         why, opened = ada.page.locator("#why summary"), ada.page.locator("#why[open]")
         if when == "before":
@@ -464,8 +461,7 @@ def test_escape_that_comes_too_late_to_stop_the_answers_moves_no_focus(
     with person(chromium, arena, **DESKTOP) as ada:
         ada.arrive()
         ada.page.evaluate(ESCAPE_AT_ONCE)
-        ada.ask()
-        ada.wait_for("ready")
+        ada.ask(until="ready")
         expect(ada.page.locator("html[data-tried]")).to_be_attached()
         expect(ada.page.locator("#votes")).not_to_be_focused()
 

@@ -20,17 +20,8 @@ pytestmark = pytest.mark.browser
 
 EXPIRED = "Incorrect API key provided. Renew it at https://keys.example"
 SLOW = pytest.mark.slow
-PANELS = (
-    "",
-    "/models",
-    "/people",
-    "/voters",
-    "/voters/erase",
-    "/battles",
-    "/policies",
-    "/exports",
-    "/log",
-)
+IN_THE_ROOM = "/models /people /voters /voters/erase /battles /policies /exports /log"
+PANELS = ("", *IN_THE_ROOM.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,14 +50,11 @@ def votes(served: Served, battle_id: str) -> int:
 
 def test_a_battle_is_voted_by_mouse_and_revealed(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         assert "All is well." in ada.text("#answer-a")
         assert "All is well." in ada.text("#answer-b")
         assert ada.text("#name-a") == ada.text("#name-b") == ""
-        ada.vote("model_b")
-        ada.wait_for("voted")
+        ada.cast("model_b")
         assert {ada.text("#name-a"), ada.text("#name-b")} == {"Name zanzibar", "Name quagmire"}
         assert "to first token" in ada.text("#facts-a")
         assert ada.text("#hint") == f"Saved. Your vote: {ada.text('#name-b')} was better."
@@ -69,11 +66,8 @@ def test_a_battle_is_voted_by_mouse_and_revealed(chromium: Browser, arena: Serve
 
 def test_a_tie_is_marked_as_a_choice_of_both(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.play()
+        ada.cast("tie")
         for side in "ab":
             expect(ada.page.locator(f"#pane-{side} .chosen")).to_have_text("✓ a tie")
             expect(ada.page.locator(f"#pane-{side}")).to_have_css("outline-style", "solid")
@@ -83,9 +77,7 @@ def test_an_answer_is_copied_as_it_was_written_and_shown_in_full_width(
     chromium: Browser, arena: Served
 ) -> None:
     with person(chromium, arena, permissions=["clipboard-read"]) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         ada.page.locator("html:not([data-quiet])").wait_for(state="attached")
         ada.page.get_by_role("button", name="Copy answer B").click()
         expect(ada.page.locator("#live")).to_have_text("Copied")
@@ -100,9 +92,7 @@ def test_an_answer_is_copied_as_it_was_written_and_shown_in_full_width(
 
 def test_keys_vote_on_the_vote_buttons_alone(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         ada.prompt.focus()
         ada.prompt.press("1")
         ada.page.wait_for_timeout(300)
@@ -151,9 +141,7 @@ def test_a_reload_mid_stream_goes_on_and_finishes(
 ) -> None:
     behave(server, SLOW, SLOW)
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("streaming")
+        ada.play(until="streaming")
         battle_id = ada.battle_id
         ada.page.reload()
         ada.wait_for("streaming")
@@ -162,8 +150,7 @@ def test_a_reload_mid_stream_goes_on_and_finishes(
         assert ada.text("#answer-a").strip() == SLOW.text.strip()
         assert ada.text("#answer-b").strip() == SLOW.text.strip()
         assert "Why is the sky blue?" in ada.text("#asked")
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.cast("model_a")
         ada.page.reload()
         expect(ada.page.locator("body")).to_contain_text("Name zanzibar")
         expect(ada.page.locator("body")).to_contain_text("Name quagmire")
@@ -171,16 +158,13 @@ def test_a_reload_mid_stream_goes_on_and_finishes(
 
 def test_a_second_vote_is_refused(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         twin = ada.context.new_page()
         twin.goto(ada.page.url)
         twin.locator("html[data-state=ready]").wait_for(state="attached")
         expect(twin.locator("#answer-a")).to_contain_text("All is well.")
         twin.locator("#first").wait_for(state="detached")
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.cast("model_a")
         twin.locator("#vote-model_b").click()
         expect(twin.locator("#note")).to_contain_text("already voted on this battle: A was better")
         twin.locator("html[data-state=voted]").wait_for(state="attached")
@@ -191,9 +175,7 @@ def test_a_second_vote_is_refused(chromium: Browser, arena: Served) -> None:
 
 def test_two_browsers_cannot_see_each_other_s_battle(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada, person(chromium, arena) as bob:
-        ada.arrive()
-        ada.ask("Ada asks this")
-        ada.wait_for("ready")
+        ada.play("Ada asks this")
         bob.arrive(f"?b={ada.battle_id}")
         bob.wait_for("missing")
         assert "no such battle" in bob.text("#hint")
@@ -203,9 +185,7 @@ def test_two_browsers_cannot_see_each_other_s_battle(chromium: Browser, arena: S
 
 def test_a_vote_without_a_network_is_kept_and_saved_once(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         ada.page.wait_for_timeout(800)
         ada.context.set_offline(True)
         ada.vote("model_a")
@@ -230,20 +210,15 @@ def test_a_vote_that_a_proxy_answered_is_kept_and_saved(
         route.fulfill(status=status, body=body) if next(proxied, False) else route.continue_()
 
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         ada.context.route(re.compile("/vote[?]"), by_proxy_once)
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.cast("model_a")
         assert votes(arena, ada.battle_id) == 1
 
 
 def test_a_vote_that_was_not_saved_survives_a_reload(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         ada.context.route(re.compile("/vote[?]"), lambda route: route.abort())
         ada.vote("both_bad")
         ada.wait_for("saving")
@@ -256,11 +231,8 @@ def test_a_vote_that_was_not_saved_survives_a_reload(chromium: Browser, arena: S
 
 def test_a_skip_reveals_nothing(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
-        ada.vote("skip")
-        ada.wait_for("skipped")
+        ada.play()
+        ada.cast("skip")
         assert ada.text("#name-a") == ada.text("#name-b") == ""
         assert "Name " not in ada.page.content()
 
@@ -270,9 +242,7 @@ def test_a_stream_lost_on_the_way_is_mended_from_the_api(
 ) -> None:
     behave(server, SLOW, SLOW)
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("streaming")
+        ada.play(until="streaming")
         ada.context.set_offline(True)
         expect(ada.page.locator("#note")).to_contain_text("cannot reach")
         ada.context.set_offline(False)
@@ -295,9 +265,7 @@ def test_what_a_model_writes_fetches_nothing_and_runs_nothing(
     )
     behave(server, hostile, hostile)
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask("<img src=http://evil.example/f onerror='window.bad=1'> **bold** `code`")
-        ada.wait_for("ready")
+        ada.play("<img src=http://evil.example/f onerror='window.bad=1'> **bold** `code`")
         ada.page.wait_for_timeout(500)
         assert "done" in ada.text("#answer-a")
         assert "<img src=http://evil.example/f" in ada.text("#asked")
@@ -315,15 +283,12 @@ def test_the_page_asks_for_nothing_outside_and_keeps_still(
 ) -> None:
     behave(server, SLOW, SLOW)
     with person(chromium, arena, viewport={"width": 1280, "height": 800}) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("streaming")
+        ada.play(until="streaming")
         votes, panes = ada.page.locator("#votes"), ada.page.locator("#panes")
         before = votes.bounding_box(), panes.bounding_box()
         ada.wait_for("ready")
         assert (votes.bounding_box(), panes.bounding_box()) == before
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.cast("tie")
         assert panes.bounding_box() == before[1]
         assert all(url.startswith((arena.url, "data:", "blob:")) for url in ada.asked)
 
@@ -367,15 +332,12 @@ def test_reading_pages_need_no_script(chromium: Browser, arena: Served, path: st
 
 def test_on_a_phone_the_panes_are_tabs(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena, viewport={"width": 390, "height": 844}) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         width = ada.page.evaluate_handle("document.documentElement").evaluate("e => e.scrollWidth")
         assert width == 390, "nothing makes the page scroll sideways"
         ada.page.locator("#tab-b").click()
         expect(ada.page.locator("#tab-b")).to_have_attribute("aria-selected", "true")
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.cast("model_a")
         assert "Name " in ada.text("#tab-a")
 
 

@@ -90,9 +90,7 @@ def every_control_does_what_it_says(
     size = {"width": width, "height": 800}
     with person(chromium, arena, viewport=size, permissions=["clipboard-read"]) as ada:
         for control, does in READY.items():
-            ada.arrive()
-            ada.ask()
-            ada.wait_for("ready")
+            ada.play()
             if control == "#send":
                 ada.prompt.fill("And then?")
             asked = len(server.requests)
@@ -108,8 +106,7 @@ def every_control_does_what_it_says(
         click_in_the_middle(ada.page.locator("#do-stop"))
         ada.wait_for("ready")
         server.behaviours.update(dict.fromkeys("xy", QUICK))
-        ada.vote("model_b")
-        ada.wait_for("voted")
+        ada.cast("model_b")
         click_in_the_middle(ada.page.locator("[data-do=go-on]"))
         expect(ada.prompt).to_be_focused()
         click_in_the_middle(ada.page.locator("[data-do=copy]"))
@@ -131,15 +128,11 @@ def test_every_control_does_what_it_says(
 @pytest.mark.slow
 def test_back_and_forward_go_through_battles(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask("The first")
-        ada.wait_for("ready")
+        ada.play("The first")
         first = ada.battle_id
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.cast("tie")
         assert ada.page.url == f"{arena.url}/battles/{first}"
-        ada.ask("The second")
-        ada.wait_for("ready")
+        ada.ask("The second", until="ready")
         second = ada.battle_id
         assert second != first
         ada.page.go_back()
@@ -157,14 +150,11 @@ def test_back_and_forward_go_through_battles(chromium: Browser, arena: Served) -
 
 def test_the_address_after_a_vote_is_for_everybody(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada, person(chromium, arena) as bob:
-        ada.arrive()
-        ada.ask("For everybody")
-        ada.wait_for("ready")
+        ada.play("For everybody")
         bob.page.goto(f"{arena.url}/battles/{ada.battle_id}")
         expect(bob.page.locator("main")).to_contain_text("once they were voted on")
         ada.page.wait_for_timeout(1200)  # what is voted on at once may not count
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.cast("model_a")
         bob.page.goto(ada.page.url)
         expect(bob.page.locator("main")).to_contain_text("For everybody")
         expect(bob.page.locator(".rendered strong").first).to_be_visible()
@@ -173,9 +163,7 @@ def test_the_address_after_a_vote_is_for_everybody(chromium: Browser, arena: Ser
 @pytest.mark.slow
 def test_the_arrows_go_along_the_vote_bar(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         ada.page.locator("#vote-model_a").focus()
         for place in ("tie", "both_bad", "model_b"):
             ada.page.keyboard.press("ArrowRight")

@@ -55,8 +55,7 @@ def behave(server: FaultyServer, one: Behaviour, other: Behaviour) -> None:
 
 def fails(ada: Person) -> None:
     """Ask, and be told in words which side failed, and nothing else."""
-    ada.ask()
-    ada.wait_for("failed")
+    ada.ask(until="failed")
     turn = ada.api()["turns"][0]
     (side,) = [side for side in ("a", "b") if turn[side]["status"] == "failed"]
     assert ada.text("#hint") == WORDS[side]
@@ -80,8 +79,7 @@ def can_be_voted_on(ada: Person, arena: Served) -> None:
     ada.wait_for("ready")
     assert "Why is the sky blue?" in ada.text("#asked")
     assert ada.text("#answer-a") == ada.text("#answer-b") == WELL.text.strip()
-    ada.vote("tie")
-    ada.wait_for("voted")
+    ada.cast("tie")
     assert votes(arena, ada.battle_id) == 1
 
 

@@ -105,9 +105,7 @@ def test_another_page_neither_opens_a_battle_nor_votes(
     chromium: Browser, arena: Served, other_port: int, name: str, other: str
 ) -> None:
     with person(chromium, called(arena, name)) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         battles, votes = count(arena, "battle"), count(arena, "vote")
         elsewhere = other_page(ada, other, other_port)
         tried = attempts(ada.battle_id).items()
@@ -123,9 +121,7 @@ def test_the_arena_s_own_page_does_what_another_page_cannot(
     chromium: Browser, arena: Served, name: str
 ) -> None:
     with person(chromium, called(arena, name)) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         tried = attempts(ada.battle_id).items()
         statuses = [ask(ada.page, ada.url + path, body)[0] for path, body in tried]
     assert statuses == [201, 200, 200]
@@ -155,5 +151,4 @@ def test_who_follows_a_link_of_a_foreign_page_can_battle(
         ada.page.goto(f"http://127.0.0.1:{other_port}/")
         ada.page.evaluate("(url) => { location.href = url }", f"{ada.url}/")
         ada.page.locator("#first").wait_for(state="detached")
-        ada.ask()
-        ada.wait_for("ready")
+        ada.ask(until="ready")

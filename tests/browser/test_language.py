@@ -64,8 +64,7 @@ def test_every_state_of_a_battle_is_german_on_a_phone(
         )
         assert ada.text("#count") == "61 von 60 Zeichen"
         assert_german(ada, english)
-        ada.ask("Was ist 6 mal 7?")
-        ada.wait_for("ready")
+        ada.ask("Was ist 6 mal 7?", until="ready")
         assert ada.text("#hint") == "Beide sind fertig. Du kannst abstimmen."
         expect(ada.page.locator("figcaption button").first).to_have_text("Kopieren")
         assert_german(ada, english)
@@ -74,16 +73,13 @@ def test_every_state_of_a_battle_is_german_on_a_phone(
         ada.page.locator("#do-help").dispatch_event("click")  # hidden where there is little room
         assert_german(ada, english)
         ada.page.keyboard.press("Escape")
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.cast("model_a")
         expect(ada.page.locator("#hint")).to_contain_text("Gespeichert. Deine Stimme: ")
         assert_german(ada, english)
         assert_accessible(ada.page)
         ada.page.locator("#do-new").click()
-        ada.ask("Und 7 mal 6?")
-        ada.wait_for("ready")
-        ada.vote("skip")
-        ada.wait_for("skipped")
+        ada.ask("Und 7 mal 6?", until="ready")
+        ada.cast("skip")
         assert_german(ada, english)
         for path in ("/leaderboard", "/value", "/votes", "/method", "/battles", "/nowhere"):
             ada.page.goto(ada.url + path)
@@ -93,17 +89,14 @@ def test_every_state_of_a_battle_is_german_on_a_phone(
 @pytest.mark.slow
 def test_a_choice_outlives_a_vote_and_a_reload(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena, locale="de-DE") as ada:
-        ada.arrive()
-        ada.ask("Was ist 6 mal 7?")
-        ada.wait_for("ready")
+        ada.play("Was ist 6 mal 7?")
         battle_id = ada.battle_id
         ada.page.get_by_role("button", name="English").click()
         ada.wait_for("ready")
         assert ada.battle_id == battle_id
         expect(ada.page.locator("#vote-tie")).to_have_text("Tie")
         expect(ada.page.locator(".cast")).to_be_hidden()
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.cast("tie")
         expect(ada.page.locator("#hint")).to_have_text("Saved. Your vote: a tie.")
         expect(ada.page.locator(".cast")).to_have_text("1 vote")
         ada.page.reload()

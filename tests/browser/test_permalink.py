@@ -29,12 +29,9 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def read_a_battle(ada: Person) -> None:
     """Ask, vote after a while, and open the battle's address."""
-    ada.arrive()
-    ada.ask("**What** is all this?")
-    ada.wait_for("ready")
+    ada.play("**What** is all this?")
     time.sleep(1.5)  # the policy leaves quicker votes out
-    ada.vote("tie")
-    ada.wait_for("voted")
+    ada.cast("tie")
     battle_id = ada.battle_id
     ada.page.add_init_script(WATCH)
     ada.asked.clear()
@@ -55,10 +52,7 @@ def test_answers_are_formatted_and_nothing_in_them_acts(chromium: Browser, arena
         assert answers.locator("img, script, iframe, svg, style, form, object").count() == 0
         assert {address.removeprefix(arena.url).partition("?")[0] for address in ada.asked} == {
             ada.page.url.removeprefix(arena.url),
-            "/look/tokens.css",
-            "/look/pages.css",
-            "/look/rendered.css",
-            "/look/maths.woff2",
+            *("/look/tokens.css", "/look/pages.css", "/look/rendered.css", "/look/maths.woff2"),
         }
 
 

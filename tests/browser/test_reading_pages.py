@@ -73,9 +73,7 @@ def test_the_navigation_stands_at_the_same_place_on_every_page(
 @pytest.mark.slow
 def test_a_battle_without_a_vote_is_taken_up_again(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask(PROMPT)
-        ada.wait_for("ready")
+        ada.play(PROMPT)
         battle_id = ada.battle_id
         ada.page.locator(".site-head a", has_text="My battles").click()
         expect(ada.page.locator("h1")).to_have_text("My battles")
@@ -86,8 +84,7 @@ def test_a_battle_without_a_vote_is_taken_up_again(chromium: Browser, arena: Ser
         assert ada.battle_id == battle_id
         assert "So says" in ada.text("#answer-a")
         ada.page.wait_for_timeout(1500)  # the policy leaves quicker votes out
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.cast("tie")
         ada.page.goto(f"{arena.url}/votes")
         ada.page.locator("a.prompt", has_text="the sky").click()
         expect(ada.page.locator(".answer > .rendered")).to_have_count(2)
@@ -197,11 +194,8 @@ def test_every_control_of_a_page_is_clickable_in_its_middle(
         with browsing(chromium, 6, width, view=view) as page:
             assert covered(page) == []
     with person(chromium, arena, viewport={"width": width, "height": 800}) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.play()
+        ada.cast("tie")
         for path in PAGES[1:]:
             open_page(ada, path)
             assert covered(ada.page) == []

@@ -35,8 +35,7 @@ def test_a_prompt_that_is_too_long_stays_and_the_refusal_says_why(
         expect(ada.page.locator(".welcome p").first).to_be_hidden()
         ada.wait_for("empty")
         expect(ada.prompt).to_have_value("x" * 101)
-        ada.ask("x" * 50)
-        ada.wait_for("ready")
+        ada.ask("x" * 50, until="ready")
         expect(ada.page.locator("#note")).to_be_hidden()
 
 
@@ -45,9 +44,7 @@ def test_who_follows_too_many_battles_is_shown_the_battle_once_there_is_a_place(
     chromium: Browser, arena: Served
 ) -> None:
     with person(chromium, arena) as ada:
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("streaming")
+        ada.play(until="streaming")
         second = ada.context.new_page()
         second.goto(f"{arena.url}/")
         second.locator("#first").wait_for(state="detached")

@@ -31,9 +31,7 @@ def arenas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serve
 
 
 def vote(ada: Person) -> None:
-    ada.arrive()
-    ada.ask()
-    ada.wait_for("ready")
+    ada.play()
     ada.vote_by_key("1")
     ada.wait_for("voted")
 

@@ -27,9 +27,7 @@ def test_a_page_outlives_the_replica_that_was_answering(
             replicas(tmp_path, url, roster, ARENA_PAGE="1") as served,
             person(chromium, Served(served.url, url)) as ada,
         ):
-            ada.arrive()
-            ada.ask()
-            ada.wait_for("streaming")
+            ada.play(until="streaming")
             first = ada.battle_id
             ada.page.reload()
             ada.wait_for("streaming")
@@ -41,6 +39,5 @@ def test_a_page_outlives_the_replica_that_was_answering(
             models.behaviours |= {"x": QUICK, "y": QUICK}
             ada.page.locator("[data-do=again]").click()
             ada.wait_for("ready")
-            ada.vote("tie")
-            ada.wait_for("voted")
+            ada.cast("tie")
             assert list(logged(url).values("battle")) == [ada.battle_id] != [first]

@@ -32,9 +32,7 @@ def test_a_page_whose_arena_was_killed_comes_back_with_it(
         with Process(["serve"], tmp_path, env) as first:
             served = Served(first.url(), env["ARENA_DATABASE"])
             with person(chromium, served) as ada:
-                ada.arrive()
-                ada.ask()
-                ada.wait_for("streaming")
+                ada.play(until="streaming")
                 battle_id, loaded = ada.battle_id, ada.page.evaluate(LOADED)
                 first.kill()
                 first.wait()

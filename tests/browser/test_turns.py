@@ -42,12 +42,6 @@ def behave(server: FaultyServer, *behaviours: Behaviour) -> None:
     server.behaviours.update({"zanzibar": behaviours[0], "quagmire": behaviours[-1]})
 
 
-def play(ada: Person, prompt: str = "Why is the sky blue?") -> None:
-    ada.arrive()
-    ada.ask(prompt)
-    ada.wait_for("ready")
-
-
 def shows_first_then_second(ada: Person) -> None:
     for side in ("a", "b"):
         history = ada.page.locator(f"#history-{side}")
@@ -59,7 +53,7 @@ def shows_first_then_second(ada: Person) -> None:
 
 def test_two_turns_then_a_vote(chromium: Browser, arena: Served, server: FaultyServer) -> None:
     with person(chromium, arena) as ada:
-        play(ada)
+        ada.play()
         battle_id = ada.battle_id
         expect(ada.prompt).to_have_attribute("placeholder", "Ask these two more, or vote…")
         behave(server, SECOND)
@@ -71,8 +65,7 @@ def test_two_turns_then_a_vote(chromium: Browser, arena: Served, server: FaultyS
         assert ada.battle_id == battle_id
         written = ada.page.content()
         assert not any(word in written for word in ("Name ", "zanzibar", "quagmire"))
-        ada.vote("model_b")
-        ada.wait_for("voted")
+        ada.cast("model_b")
         assert {ada.text("#name-a"), ada.text("#name-b")} == {"Name zanzibar", "Name quagmire"}
         assert [turn["prompt"] for turn in ada.api()["turns"]] == [
             "Why is the sky blue?",
@@ -86,7 +79,7 @@ def test_both_answer_anew_then_a_vote(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
     with person(chromium, arena) as ada:
-        play(ada)
+        ada.play()
         battle_id = ada.battle_id
         behave(server, SECOND)
         ada.page.locator("#do-regenerate").click()
@@ -105,19 +98,17 @@ def test_a_failed_second_turn_is_tried_again_where_it_stands(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
     with person(chromium, arena) as ada:
-        play(ada)
+        ada.play()
         battle_id = ada.battle_id
         behave(server, SECOND, BROKEN)
-        ada.ask("And at night?")
-        ada.wait_for("failed")
+        ada.ask("And at night?", until="failed")
         assert " stopped answering. Nothing was counted." in ada.text("#hint")
         behave(server, SECOND)
         ada.page.locator("[data-do=again]").click()
         ada.wait_for("ready")
         shows_first_then_second(ada)
         assert ada.battle_id == battle_id
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.cast("tie")
 
 
 @pytest.mark.slow
@@ -125,9 +116,8 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
     with person(chromium, arena) as ada:
-        play(ada)
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.play()
+        ada.cast("model_a")
         names = ada.text("#name-a"), ada.text("#name-b")
         voted_id = ada.battle_id
         behave(server, SECOND)
@@ -135,8 +125,7 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
         expect(ada.prompt).to_be_focused()
         invitation = f"Ask {names[0]} and {names[1]}…"
         expect(ada.prompt).to_have_attribute("placeholder", invitation)
-        ada.ask("And at night?")
-        ada.wait_for("ready")
+        ada.ask("And at night?", until="ready")
         shows_first_then_second(ada)
         assert ada.battle_id != voted_id
         assert (ada.text("#name-a"), ada.text("#name-b")) == names
@@ -146,8 +135,7 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
         ada.page.wait_for_timeout(300)
         assert ada.api()["vote"] is None
         behave(server, SLOW)
-        ada.ask("And in space?")
-        ada.wait_for("streaming")
+        ada.ask("And in space?", until="streaming")
         ada.page.reload()
         ada.wait_for("streaming")
         expect(ada.page.locator("#name-a")).to_have_text(names[0])
@@ -159,8 +147,7 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
         ada.page.locator("#do-new").click()
         ada.wait_for("empty")
         assert ada.text("#name-a") == ""
-        ada.ask("Something new")
-        ada.wait_for("ready")
+        ada.ask("Something new", until="ready")
         assert ada.api()["models"] is None
         expect(ada.page.locator("#history-a > *")).to_have_count(0)
         expect(ada.page.locator("#votes")).to_be_visible()
@@ -171,10 +158,9 @@ def test_a_reload_in_the_second_turn_goes_on_and_shows_both(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
     with person(chromium, arena) as ada:
-        play(ada)
+        ada.play()
         behave(server, SLOW)
-        ada.ask("And at night?")
-        ada.wait_for("streaming")
+        ada.ask("And at night?", until="streaming")
         ada.page.reload()
         ada.wait_for("streaming")
         expect(ada.page.locator("#history-a .asked")).to_have_text("Why is the sky blue?")
@@ -185,7 +171,7 @@ def test_a_reload_in_the_second_turn_goes_on_and_shows_both(
 
 def test_a_new_battle_keeps_what_is_written(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
-        play(ada)
+        ada.play()
         first = ada.battle_id
         ada.prompt.fill("Another matter")
         ada.page.locator("#do-new").click()
@@ -200,11 +186,10 @@ def test_a_new_battle_keeps_what_is_written(chromium: Browser, arena: Served) ->
 @pytest.mark.slow
 def test_recordings_refuse_a_second_turn_in_words(chromium: Browser, tmp_path: Path) -> None:
     with recordings(tmp_path) as served, person(chromium, served) as ada:
-        play(ada, "Say yes")
+        ada.play("Say yes")
         ada.ask("Say yes")
         expect(ada.page.locator("#note")).to_contain_text("answer one prompt only")
         ada.wait_for("ready")
         assert {ada.text("#answer-a"), ada.text("#answer-b")} == {"Yes.", "Yes, sir."}
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.cast("tie")
         expect(ada.page.locator("[data-do=go-on]")).to_be_hidden()

@@ -59,16 +59,12 @@ def test_a_tab_from_before_an_update_says_so_and_goes_on_after_a_reload(
         older = [replica(port, is_older=True) for port in ports]
         nginx = stack.enter_context(proxied(tmp_path / "nginx", *hosts, changes=LEAVE | IN_TURN))
         ada = stack.enter_context(person(chromium, Served(nginx, url)))
-        ada.arrive()
-        ada.ask()
-        ada.wait_for("ready")
+        ada.play()
         first = ada.battle_id
-        ada.vote("tie")
-        ada.wait_for("voted")
+        ada.cast("tie")
         assert not ada.page.locator("#updated").is_visible()
         ada.page.locator("#do-new").click()
-        ada.ask("Is it blue at night?")
-        ada.wait_for("ready")
+        ada.ask("Is it blue at night?", until="ready")
         second = ada.battle_id
         ada.prompt.fill("What I had begun to")
 
@@ -77,8 +73,7 @@ def test_a_tab_from_before_an_update_says_so_and_goes_on_after_a_reload(
             process.wait()
             replica(port, is_older=False)
 
-        ada.vote("model_a")
-        ada.wait_for("voted")
+        ada.cast("model_a")
         updated = ada.page.locator("#updated")
         updated.wait_for()
         assert "The arena was updated." in updated.inner_text()
@@ -90,8 +85,7 @@ def test_a_tab_from_before_an_update_says_so_and_goes_on_after_a_reload(
         ada.prompt.press("Enter")
         ada.wait_for("ready")
         third = ada.battle_id
-        ada.vote("model_b")
-        ada.wait_for("voted")
+        ada.cast("model_b")
         assert not updated.is_visible()
         assert ada.complaints == []
     assert list(logged(url).values("battle")) == [first, second, third]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.budget import (
+    TOKENS_PER_IMAGE,
     TOKENS_PER_MESSAGE,
     Calibration,
     Ledger,
@@ -20,7 +22,7 @@ from judge.budget import (
     request_tokens,
     tokens_by_rule,
 )
-from judge.calls import Options, forecast
+from judge.calls import Options, Profile, Terms, forecast
 from judge.case import Case, Message, Parameters, Reply, Request
 from judge.methods import method as named
 from rating.errors import DataError
@@ -71,9 +73,10 @@ def test_tokens_add_up(one: str, other: str) -> None:
 
 
 def test_a_request_is_its_texts_and_what_stands_around_them() -> None:
-    turns = Message("system", "a" * 100), Message("user", "a" * 300)
+    turns = Message("system", "a" * 100), Message("user", "a" * 300, ("https://a", "https://b"))
     request = Request(turns, asked("").parameters)
-    assert request_tokens(request) == pytest.approx(400 * 0.2 + 2 * TOKENS_PER_MESSAGE)
+    around = 2 * TOKENS_PER_MESSAGE + 2 * TOKENS_PER_IMAGE
+    assert request_tokens(request) == pytest.approx(400 * 0.2 + around)
 
 
 def test_a_calibration_is_what_was_counted_over_what_the_rule_says() -> None:
@@ -203,6 +206,9 @@ async def test_a_forecast_counts_no_settled_and_no_journalled_case() -> None:
     sampled = await forecast(some, named("alpaca_eval_sampled"), MemoryJournal(memory), OPTIONS)
     assert sampled.n_calls == 50
     assert sampled.tokens_out == 50
+    thinks = replace(OPTIONS, terms=Terms(Profile(thinking_tokens=1000)))
+    more = await forecast(some, named("alpaca_eval_sampled"), MemoryJournal(), thinks)
+    assert more.tokens_out == 50 * (1 + 1000 / 2), "half of the room to think is used"
 
 
 def test_a_reply_at_half_price_costs_half() -> None:

@@ -22,8 +22,7 @@ def test_a_case_has_no_field_in_which_a_name_could_stand() -> None:
 
 @given(CASES)
 def test_a_case_swapped_twice_is_the_case(case: Case) -> None:
-    assert case.swapped().swapped() == case
-    assert case.shown(Order.AB) == case
+    assert (case.swapped().swapped(), case.shown(Order.AB)) == (case, case)
     assert case.shown(Order.BA) == case.swapped()
 
 

@@ -58,7 +58,9 @@ def names(cases: list[NamedCase]) -> list[str]:
 def test_a_case_goes_over_whole_where_either_order_was_refused_or_had_no_reply() -> None:
     refused, down = FailureClass.REFUSAL, FailureClass.OVERLOADED
     first = run((READ, READ), (READ, refused), (down, READ), (READ, FailureClass.UNPARSED))
-    assert names(handed_over(CASES, first)) == ["b1", "b2"], "a reply without a verdict stands"
+    first = replace(first, checklists={CASES[1].case.prompt_id: ("Is it so?",)})
+    assert names(theirs := handed_over(CASES, first)) == ["b1", "b2"], "what is unparsed stands"
+    assert [one.checklist for one in theirs] == [("Is it so?",), ()], "written by the first"
     assert reasons(first) == {"refusal": 1, "overloaded": 1}
 
 

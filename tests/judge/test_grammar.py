@@ -127,21 +127,12 @@ def test_a_mark_off_the_scale_is_unread(score: str) -> None:
 DRESSED = [
     *("[[ A ]]", "[[a]]", "**[[A]]**", "***[[A]]***", "`[[A]]`", "\\boxed{[[A]]}", "[[\nA\n]]"),
     *("[[**A**]]", "[[`A`]]", "[['A']]", "[[“A”]]", "\\[\\[A\\]\\]", "\\[[A]\\]", "［［A］］"),
-    "【【A】】",
-    "［［Ａ］］",
-    "[[Assistant A]]",
-    "[[Answer A]]",
-    "[[Response A]]",
-    "[[Model A]]",
-    *("[[Verdict: A]]", "[[Final verdict: Assistant A]]", "判断：【【A】】。"),
+    *("【【A】】", "［［Ａ］］", "[[Assistant A]]", "[[Answer A]]", "[[Response A]]"),
+    *("[[Model A]]", "[[Verdict: A]]", "[[Final verdict: Assistant A]]", "判断：【【A】】。"),
     *("[A]", "**[A]**", "Better: [A]", "Final Verdict: **[A]**.", "My verdict is [A]", "【A】"),
     *("The better answer is [A].", "Verdict: [A]\n\nIt says more.", "### Verdict: [A]"),
-    "Assistant [B] leaves half of it out.\n\n[A]",
-    "[[\u00a0A\u202f]]",
-    "[[\u200bA\ufeff]]",
-    "[[Verdict:\u00a0A]]",
-    "[[A]], as [[Flint]] says.",
-    "[[A]]\n[[1]]",
+    *("Assistant [B] leaves half of it out.\n\n[A]", "[[\u00a0A\u202f]]", "[[\u200bA\ufeff]]"),
+    *("[[Verdict:\u00a0A]]", "[[A]], as [[Flint]] says.", "[[A]]\n[[1]]"),
 ]
 
 
@@ -169,10 +160,7 @@ def test_a_sign_for_much_greater_is_two_of_them() -> None:
     "text",
     [
         *("Assistant [A] is better.", "I prefer [A]", "I prefer [A] to [B]", "not [A]"),
-        "Worse: [B]",
-        "Loser: [B]",
-        "The worse answer is [B]",
-        "[A]\n\n[B]",
+        *("Worse: [B]", "Loser: [B]", "The worse answer is [B]", "[A]\n\n[B]"),
         "Verdict: [A]\n[B]",
         *("[A]\nIt is kind.\n\n[B]\nIt is wrong.", "Verdict: [A]\n\nAssistant [B] is worse."),
         *("[A](https://a.example)", "[A]: https://a.example", "x = names[A]", "> [A]", "\\[A\\]"),

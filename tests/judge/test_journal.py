@@ -54,11 +54,8 @@ def test_a_key_is_the_hash_of_canonical_json(
     """As Python's own encoder writes it, whatever the texts hold."""
     content = {
         "messages": [[turn.role, turn.content] for turn in request.messages],
-        "judge": judge,
-        "parameters": request.parameters.to_dict(),
-        "order": order.value,
-        "draw": draw,
-        "schema": 1,
+        **{"judge": judge, "parameters": request.parameters.to_dict(), "order": order.value},
+        **{"draw": draw, "schema": 1},
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     assert key(request, judge, order, draw) == hashlib.sha256(text.encode()).hexdigest()
@@ -73,9 +70,7 @@ def test_every_part_of_a_call_changes_its_key() -> None:
         key(Request(messages, Parameters(max_tokens=1, temperature=0.0))),
         key(Request(messages, Parameters(max_tokens=1, top_logprobs=5))),
         key(Request(messages, Parameters(max_tokens=1, json_object=True))),
-        key(judge="judge-2"),
-        key(order=Order.BA),
-        key(draw=1),
+        *(key(judge="judge-2"), key(order=Order.BA), key(draw=1)),
     ]
     assert len({key(), *others}) == 1 + len(others)
 

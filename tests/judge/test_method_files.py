@@ -111,6 +111,9 @@ def test_whatever_file_is_well_formed_reads_back_as_it_was_written(values: dict[
     assert one.description.parameters == Parameters(**sent)
     assert one.pairwise == bool({"response_b", "turns_b"} & {*values["fields"]})
     assert one.swap_share == (values.get("orders") != "one")
+    assert one.description.samples == values.get("samples", 1)
+    usual = min(values["decoding"]["max_tokens"], 250)
+    assert one.description.tokens_out == values["decoding"].get("expected_tokens", usual)
 
 
 TABLES = {"": TOP, "reply": REPLY, "decoding": DECODING, "template": TEMPLATE}
@@ -306,6 +309,15 @@ def test_a_file_of_ones_own_asks_and_reads_as_it_says(tmp_path: Path) -> None:
     assert request.parameters == Parameters(max_tokens=64)
     assert mine.read(CASE, Reply(text="[[A+]]")) == Preference(0.6)
     assert mine.read(CASE, Reply(text="[[B++]]")) is FailureClass.UNPARSED
+
+
+def test_a_fallback_is_a_published_method_or_a_file_beside_its_own(tmp_path: Path) -> None:
+    reply = {"grammar": "label_probability", "labels": ["one", "two"]}
+    values = changed(decoding={"top_logprobs": 2}) | {"reply": reply}
+    path, beside = tmp_path / "mine.toml", str(tmp_path / "beside.toml")
+    for name, result in (("pairwise", "pairwise"), ("beside.toml", beside)):
+        path.write_text(toml({"fallback": name} | values))
+        assert method(str(path)).fallback == result
 
 
 @pytest.mark.parametrize("name", ["pairwise", "-", "my method", "checklist_writer"])

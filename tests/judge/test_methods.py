@@ -32,12 +32,8 @@ CASE = case(7)
 POINTS = ("Is it right?", "Is it short?", "Is it kind?")
 LISTS = {CASE.prompt_id: POINTS}
 PAIRED: list[Method] = [
-    named("alpaca_eval"),
-    named("alpaca_eval_sampled"),
-    named("alpaca_eval_verbal"),
-    named("arena_hard"),
-    named("mt_bench_pairs"),
-    named("pairwise"),
+    *(named("alpaca_eval"), named("alpaca_eval_sampled"), named("alpaca_eval_verbal")),
+    *(named("arena_hard"), named("mt_bench_pairs"), named("pairwise")),
     named("wildbench_reward").with_checklists(LISTS),
 ]
 SINGLE: list[Method] = [
@@ -50,18 +46,12 @@ ALL = [*PAIRED, *SINGLE, published(WRITER)]
 FENCE = "0123456789abcdef"
 
 HASHES = {
-    "alpaca_eval": "899e870466546238",
-    "alpaca_eval_sampled": "899e870466546238",
-    "alpaca_eval_verbal": "2f40182cf197d403",
-    "arena_hard": "623e36ccf84670ce",
-    "checklist": "12e8fcfa6ca3096c",
-    "checklist_writer": "6f1f317580bc1af2",
-    "mt_bench": "2a7789c8d876b2d3",
-    "mt_bench_pairs": "3c71295b7a94e689",
-    "pairwise": "490b7b76b5848a92",
-    "rubric": "b52d32a46eced1f1",
-    "wildbench_reward": "ea3e4a59c4bb563f",
-    "wildbench_score": "d0ed69418dd2d6b7",
+    **{"alpaca_eval": "899e870466546238", "alpaca_eval_sampled": "899e870466546238"},
+    **{"alpaca_eval_verbal": "2f40182cf197d403", "arena_hard": "623e36ccf84670ce"},
+    **{"checklist": "12e8fcfa6ca3096c", "checklist_writer": "6f1f317580bc1af2"},
+    **{"mt_bench": "2a7789c8d876b2d3", "mt_bench_pairs": "3c71295b7a94e689"},
+    **{"pairwise": "490b7b76b5848a92", "rubric": "b52d32a46eced1f1"},
+    **{"wildbench_reward": "ea3e4a59c4bb563f", "wildbench_score": "d0ed69418dd2d6b7"},
 }
 
 
@@ -234,12 +224,8 @@ def test_samples_become_the_share_in_which_the_first_was_preferred() -> None:
 @pytest.mark.parametrize(
     ("first", "margin", "expected"),
     [
-        (0.75, 500, 0.5),
-        (0.75, 995, 0.75),
-        (0.75, None, 0.75),
-        (1.0, 500, 1.0),
-        (0.25, 500, 0.25),
-        (0.5, 0, 0.5),
+        *((0.75, 500, 0.5), (0.75, 995, 0.75), (0.75, None, 0.75), (1.0, 500, 1.0)),
+        *((0.25, 500, 0.25), (0.5, 0, 0.5)),
     ],
 )
 def test_a_slight_win_by_a_much_longer_reply_is_a_tie(

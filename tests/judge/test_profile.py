@@ -112,7 +112,12 @@ def test_the_time_out_follows_the_pace() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"thinking_tokens": -1}, {"timeout_s": 0}, {"timeout_s": math.inf}]
+    "wrong",
+    [
+        *({"thinking_tokens": -1}, {"thinking_tokens": 10_000_001}, {"temperature": 101}),
+        *({"timeout_s": 0}, {"timeout_s": math.inf}, {"timeout_s": 86_401}),
+        {"batch_discount": 1.1},
+    ],
 )
 def test_a_profile_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(DataError, match=next(iter(wrong))):

@@ -8,6 +8,8 @@ from judge.asking import PATIENCE_S, TRIES
 from judge.calls import RateLimits
 from judge.case import CUT, FILTERED, FailureClass, Reply, Request
 from judge.methods import method as named
+from judge.report.run import rows_and_report
+from judge.tables.cases import NamedCase
 from judge.verdict import verdicts
 from rating.tables.peers import noticing
 from tests.judge.runs import GOOD, PRICE, error, failing, judge, never, statuses
@@ -189,6 +191,9 @@ async def test_missing_log_probabilities_are_a_failure_and_no_guess() -> None:
     run = await judged(cases(3), named("alpaca_eval"), asked, MemoryJournal())
     assert run.by_status == {"read": 4, "no_logprobs": 2}
     assert set(asked.asked.values()) == {1}
+    those = [NamedCase(f"b{n}", "p", ("basalt", "flint"), one) for n, one in enumerate(cases(3))]
+    _, report = rows_and_report("owl", named("alpaca_eval"), those, run, 1.0)
+    assert report["warnings"] == ["Replies without log-probabilities or verdict: 2."]
 
 
 async def test_failures_of_an_endpoint_that_was_mended_are_asked_anew_on_request() -> None:

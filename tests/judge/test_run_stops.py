@@ -248,8 +248,7 @@ async def test_progress_counts_up_to_the_whole_and_foresees_the_end() -> None:
     asked = judge(failing(error(FailureClass.TRANSPORT)))
     await judged(cases(10), named("pairwise"), asked, MemoryJournal(), options, seen.append)
     assert [p.n_done for p in seen] == list(range(1, 21))
-    assert seen[-1].n_total == 20
-    assert seen[-1].left_s == 0
+    assert (seen[-1].n_total, seen[-1].left_s) == (20, 0)
     assert seen[-1].faults == {FailureClass.TRANSPORT: 20}
     assert seen[-1].spent_usd == pytest.approx(20 * EACH)
     halfway = seen[9]

@@ -101,11 +101,8 @@ def test_however_a_reply_is_cut_it_has_the_same_answer_and_thoughts(
 
 PAIRS = st.sampled_from(
     [
-        ("<think>", "</think>"),
-        ("<thought>", "</thought>"),
-        ("<seed:think>", "</seed:think>"),
-        ("[THINK]", "[/THINK]"),
-        ("◁think▷", "◁/think▷"),
+        *(("<think>", "</think>"), ("<thought>", "</thought>"), ("<seed:think>", "</seed:think>")),
+        *(("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷")),
         ("<|START_THINKING|>", "<|END_THINKING|>"),
         ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
         ("<|channel>thought\n", "<channel|>"),

@@ -21,19 +21,10 @@ ANSWERS = (A, B, TIE, BAD, None)
 @pytest.mark.parametrize(
     ("as_is", "swapped", "outcome", "leaning"),
     [
-        (A, B, A, None),
-        (B, A, B, None),
-        (TIE, TIE, TIE, None),
-        (BAD, BAD, BAD, None),
-        (A, A, TIE, "first"),
-        (B, B, TIE, "second"),
-        (A, TIE, TIE, "first"),
-        (TIE, A, TIE, "first"),
-        (B, TIE, TIE, "second"),
-        (TIE, BAD, TIE, None),
-        (A, None, None, None),
-        (None, B, None, None),
-        (None, TIE, None, None),
+        *((A, B, A, None), (B, A, B, None), (TIE, TIE, TIE, None), (BAD, BAD, BAD, None)),
+        *((A, A, TIE, "first"), (B, B, TIE, "second"), (A, TIE, TIE, "first")),
+        *((TIE, A, TIE, "first"), (B, TIE, TIE, "second"), (TIE, BAD, TIE, None)),
+        *((A, None, None, None), (None, B, None, None), (None, TIE, None, None)),
         (None, None, None, None),
     ],
 )
@@ -64,8 +55,7 @@ def test_consistency_counts_by_direction_and_leaves_the_undecided_out() -> None:
     agreement = consistency([reconcile("c", *pair) for pair in pairs])
     assert (agreement["n_consistent"], agreement["n_undecided"]) == (5, 7)
     assert (agreement["n_first"], agreement["n_second"]) == (3, 1)
-    assert agreement["rate"] == 5 / 9
-    assert agreement["first_rate"] == 3 / 4
+    assert (agreement["rate"], agreement["first_rate"]) == (5 / 9, 3 / 4)
 
 
 def test_rates_without_cases_are_none_and_not_zero() -> None:

@@ -122,7 +122,10 @@ def test_a_board_without_finite_ratings_raises(rows: list[tuple[str, str, str]])
 
 
 def test_unknown_voters_are_mentioned(rng: np.random.Generator) -> None:
-    assert "treat votes as independent" in warnings_of(board(without_voters(random_votes(rng))))
+    rows = random_votes(rng)
+    assert "treat votes as independent" in warnings_of(board(without_voters(rows)))
+    apart = rate(votes(rows), RateOptions(cluster="none"))
+    assert "votes as independent, though 20 voters cast them" in warnings_of(apart)
 
 
 def test_a_board_of_one_busy_voter_says_so_and_claims_no_ranks(rng: np.random.Generator) -> None:
@@ -196,7 +199,11 @@ def test_a_model_that_one_voter_alone_rated_is_none_of_the_average(
 
 
 def test_models_with_few_points_are_named_and_long_lists_are_cut(rng: np.random.Generator) -> None:
-    assert "Fewer than 10 points" not in warnings_of(board(random_votes(rng)))
+    assert "wins or losses" not in warnings_of(board(random_votes(rng)))
+    ten = [("x", "y", ("model_a", "model_b")[i % 2], f"v{i}") for i in range(20)]
+    assert "wins or losses" not in warnings_of(board(ten))
+    tied = warnings_of(board([("x", "y", "tie", "v0"), *ten[1:]]))
+    assert "Fewer than 10 wins or losses (a tie counts 1/2) for x, y: their" in tied
     few = random_votes(rng, n=60, n_models=8)
     assert "m0, m1, m2, m3, m4 and 3 more" in warnings_of(board(few))
 
@@ -211,28 +218,17 @@ def test_one_rare_model_leaves_the_intervals_of_the_others_alone(rng: np.random.
     assert all(after[name] < 1.01 * before[name] for name in before)
 
 
-COLUMNS = [
-    "model",
-    "rating",
-    "strength",
-    "se",
-    "df",
-    "effective_voters",
-    "quasi_se",
-    "lower",
-    "upper",
-    "rank",
-    "rank_low",
-    "rank_high",
-    "votes",
-]
+COLUMNS = (
+    "model rating strength se df effective_voters quasi_se lower upper rank rank_low rank_high "
+    "votes"
+)
 
 
 def test_a_board_becomes_plain_json(rng: np.random.Generator) -> None:
     report = board(random_votes(rng))
     read = json.loads(json.dumps(report.to_dict()))
     assert read["ratings"][0]["model"] == report.ratings[0].model
-    assert list(read["ratings"][0]) == COLUMNS
+    assert list(read["ratings"][0]) == COLUMNS.split()
     assert read["votes"]["effective_voters"] == report.votes.effective_voters
     assert isinstance(read["warnings"], list)
 

@@ -13,24 +13,20 @@ WON = [Outcome.A, Outcome.A]
 
 def test_equal_votes_share_a_cell_and_sides_are_kept_apart() -> None:
     data = votes([("x", "y", "model_a")] * 3 + [("y", "x", "model_b")])
-    assert data.models == ("x", "y")
-    assert data.pairs.tolist() == [[0, 1], [1, 0]]
-    assert data.votes.tolist() == [3, 1]
-    assert data.score_a.tolist() == [1.0, 0.0]
+    assert (data.models, data.pairs.tolist()) == (("x", "y"), [[0, 1], [1, 0]])
+    assert (data.votes.tolist(), data.score_a.tolist()) == ([3, 1], [1.0, 0.0])
 
 
 def test_voters_get_cells_of_their_own() -> None:
     data = votes([("x", "y", "tie", "ann")] * 2 + [("x", "y", "tie", "bob")])
     assert data.votes.tolist() == [2, 1]
     assert data.voter is not None
-    assert data.voter.tolist() == [0, 1]
-    assert data.n_voters == 2
+    assert (data.voter.tolist(), data.n_voters) == ([0, 1], 2)
 
 
 def test_every_vote_is_counted_once_in_the_scores() -> None:
     data = votes([("x", "y", "model_a"), ("y", "x", "tie"), ("y", "x", "both_bad")])
-    assert data.wins().tolist() == [[0, 2], [1, 0]]
-    assert data.votes_per_model().tolist() == [3, 3]
+    assert (data.wins().tolist(), data.votes_per_model().tolist()) == ([[0, 2], [1, 0]], [3, 3])
 
 
 def test_a_model_seen_only_on_side_b_is_a_model() -> None:
@@ -39,9 +35,7 @@ def test_a_model_seen_only_on_side_b_is_a_model() -> None:
 
 def test_battles_of_a_model_against_itself_are_set_aside_and_counted() -> None:
     data = votes([("x", "x", "tie"), ("z", "z", "model_a"), ("x", "y", "model_a")])
-    assert data.n_self == 2
-    assert data.n_votes == 1
-    assert data.models == ("x", "y")
+    assert (data.n_self, data.n_votes, data.models) == (2, 1, ("x", "y"))
 
 
 def test_outcomes_may_be_arrays_of_strings_or_of_members() -> None:
@@ -106,8 +100,7 @@ def test_a_missing_voter_among_known_ones_raises(voter: object) -> None:
 
 def test_weights_are_summed_beside_the_count_of_votes() -> None:
     data = Comparisons.from_arrays(A, B, WON, weight=[2.0, 0.5])
-    assert data.votes.tolist() == [2]
-    assert data.weight.tolist() == [2.5]
+    assert (data.votes.tolist(), data.weight.tolist()) == ([2], [2.5])
     assert data.weight_sq.tolist() == [4.25]
 
 
@@ -191,8 +184,7 @@ def test_rows_with_features_stay_apart_in_their_order() -> None:
     features = np.array([[2.0, 0.5], [1.0, 0.25], [9.0, 9.0]])
     data = counted(features=features, feature_names=["length", "bold"])
     assert data.features is not None
-    assert data.features.tolist() == [[2.0, 0.5], [1.0, 0.25]]
-    assert data.votes.tolist() == [1, 1]
+    assert (data.features.tolist(), data.votes.tolist()) == ([[2.0, 0.5], [1.0, 0.25]], [1, 1])
     assert data.feature_names == ("length", "bold")
     assert data.merged() is data
 

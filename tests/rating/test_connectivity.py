@@ -34,16 +34,14 @@ def test_disconnected_groups_are_named() -> None:
 
 def test_an_undefeated_model_is_named_as_unbeaten_and_the_rest_as_winless_against_it() -> None:
     groups = connectivity(wins([("x", "y", 1), ("y", "x", 1), ("top", "x", 3)]))
-    assert groups.unbeaten == (("top",),)
-    assert groups.winless == (("x", "y"),)
+    assert (groups.unbeaten, groups.winless) == ((("top",),), (("x", "y"),))
     assert "The other models never won or tied against: top." in groups.describe()
 
 
 def test_a_group_that_always_wins_is_not_identified() -> None:
     groups = connectivity(votes([("x", "y", "tie"), ("v", "w", "tie"), ("x", "v", "model_a")]))
     assert len(groups.connected) == 1
-    assert groups.unbeaten == (("x", "y"),)
-    assert groups.winless == (("v", "w"),)
+    assert (groups.unbeaten, groups.winless) == ((("x", "y"),), (("v", "w"),))
 
 
 def test_a_vote_of_weight_zero_joins_nothing() -> None:

@@ -1,6 +1,7 @@
 """One contrast at a time: effective voters, the taste model, prompts, and nothing too certain."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -191,7 +192,22 @@ def test_shared_prompts_widen_the_intervals_by_themselves() -> None:
 def test_prompts_that_say_nothing_are_not_mentioned() -> None:
     board = rate(on_shared_prompts(liking=0.0))
     assert 0.8 < (board.design_effect.prompt or 0) < 1.2
-    assert "alike" not in " ".join(board.warnings)
+    assert "correlated" not in " ".join(board.warnings)
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [
+        (1, "One prompt has 100% of the votes: the intervals hold for that prompt alone."),
+        (19, "There are only 19 prompts: for other prompts, the intervals are rough."),
+        (20, None),
+    ],
+)
+def test_few_prompts_are_mentioned(n: int, words: str | None) -> None:
+    board = rate(on_shared_prompts(n))
+    sentence = [text for text in board.warnings if re.search("only|alone", text)]
+    assert sentence == ([words] if words else [])
+    assert board.options.cluster == ("voter" if n == 1 else "both")
 
 
 def test_distinct_prompts_leave_the_board_by_voter_to_the_last_digit() -> None:

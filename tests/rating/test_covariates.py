@@ -23,11 +23,8 @@ def test_planted_order_effect_and_style_are_found(rng: np.random.Generator, ties
     fitted = styled(rows, ties)
     error = np.sqrt(np.diag(hessian_covariance(fitted)))[fitted.n_models :]
     raw = np.array([p.raw for p in fitted.parameters])
-    assert [p.name for p in fitted.parameters[:3]] == [
-        "order_effect",
-        "style:length",
-        "style:bold",
-    ]
+    expected = ["order_effect", "style:length", "style:bold"]
+    assert [p.name for p in fitted.parameters[:3]] == expected
     assert (np.abs(raw[:3] - (0.2, *STYLE)) < 4 * error[:3]).all()
     assert error[:3].max() < 0.06
     assert fitted.deviance is None

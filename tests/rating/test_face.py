@@ -40,8 +40,7 @@ def test_to_import_it_loads_neither_duckdb_nor_pandas_nor_matplotlib() -> None:
 def test_a_board_of_votes_that_were_read_says_where_they_came_from(
     votes: Votes, board: Report
 ) -> None:
-    assert board.provenance.data_hash == votes.data_hash
-    assert board.votes.used == 24
+    assert (board.provenance.data_hash, board.votes.used) == (votes.data_hash, 24)
     bare = rating.rate(votes.data)
     assert [row.rating for row in bare.ratings] == [row.rating for row in board.ratings]
 

@@ -136,6 +136,19 @@ def rate_gap(votes: dict[str, Any], one: str, other: str) -> float:
     return next(row.se for row in board.ratings if row.model == one)
 
 
+def test_points_and_intervals_are_on_the_scale_and_the_level_asked_for() -> None:
+    votes = drawn()
+    plain, other = rated(votes), rated(votes, scale=200.0, mean=0.0, level=0.5)
+    assert dict(other.sums) == pytest.approx({n: (x - 1000) / 2 for n, x in plain.sums.items()})
+    assert other.level == 0.5
+    for factor in LEVELS:
+        for one, half in zip(plain.factors[factor], other.factors[factor], strict=True):
+            assert (half.points, half.se) == pytest.approx((one.points / 2, one.se / 2))
+            narrower = 0.674490 / 1.959964 / 2  # Student's t of many voters, and half the points
+            width = half.upper - half.lower
+            assert width == pytest.approx(narrower * (one.upper - one.lower), rel=0.05)
+
+
 def test_order_effect_and_other_ties_leave_the_parts_where_they_are() -> None:
     votes = drawn(2, World(voters=400))
     plain = rated(votes)

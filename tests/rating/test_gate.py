@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rating import Comparisons, fit, infer
+from rating import Cluster, Comparisons, fit, infer
 from rating.decide import (
     Difference,
     Gate,
@@ -22,6 +22,7 @@ from rating.decide import (
     votes_for_even_models,
 )
 from rating.errors import DataError, NotIdentifiedError
+from rating.options import Claims
 from rating.variants import POINTS_PER_NAT
 from tests.rating.gated import ASKED, BETWEEN, CANDIDATE, INCUMBENT, Crowd
 from tests.rating.raced import two_models
@@ -81,6 +82,22 @@ def test_an_answer_is_where_the_interval_lies(
     assert between(lower, upper, require="better").passes is is_better
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "words"),
+    [
+        (1, 50, ("umber is better than basalt.", "(+1 to +50; ", "The gate passes.")),
+        (-5, 50, ("umber is not worse than basalt by more than 20 points.", "The gate passes.")),
+        (None, -25, ("umber is worse than basalt by more", "(below to −25; ", "The gate fails.")),
+        (-40, None, ("umber may or may not be worse than basalt by", "(−40 to above; ")),
+    ],
+)
+def test_an_answer_is_said_with_its_interval(
+    lower: float | None, upper: float | None, words: tuple[str, ...]
+) -> None:
+    sentence = " ".join(between(lower, upper).sentences)
+    assert [part for part in words if part not in sentence] == []
+
+
 @pytest.mark.parametrize("looks", [1, 3, 9, "any"])
 def test_the_margin_does_not_change_the_interval(looks: Looks) -> None:
     data = Crowd(lead=0.5).draw(300, np.random.default_rng(1)).upto(300)
@@ -93,12 +110,25 @@ def test_the_margin_does_not_change_the_interval(looks: Looks) -> None:
     assert answers[0].lower is not None
 
 
-def test_one_look_has_the_interval_that_a_rating_has_for_the_pair() -> None:
+@pytest.mark.parametrize(
+    ("known", "claims", "clusters"),
+    [
+        (("voter", "prompt"), "population", ("voter", "prompt")),
+        (("voter", "prompt"), "these-voters", ("prompt",)),
+        (("voter",), "population", ("voter",)),
+        (("voter",), "these-voters", ()),
+        ((), "population", ()),
+    ],
+)
+def test_one_look_has_the_interval_that_a_rating_has_for_the_pair(
+    known: tuple[str, ...], claims: Claims, clusters: tuple[Cluster, ...]
+) -> None:
     rows = two_models(np.random.default_rng(4), 2000, lead=40)
-    data = rows.comparisons(voter=rows.voter, prompt=rows.groups["prompt"])
-    asked = GateOptions(candidate="m0", incumbent="m1", margin=20, looks=1)
+    voter, prompt = (rows.groups[r] if r in known else None for r in ("voter", "prompt"))
+    data = rows.comparisons(voter=voter, prompt=prompt)
+    asked = GateOptions(candidate="m0", incumbent="m1", margin=20, looks=1, claims=claims)
     interval = gate(data, asked).difference
-    pair = infer(fit(data), data, ("voter", "prompt")).pairs.each
+    pair = infer(fit(data), data, clusters).pairs.each
     assert interval is not None
     assert interval.lower is not None
     assert interval.value == pytest.approx(POINTS_PER_NAT * pair.value[0], abs=0.01)
@@ -173,12 +203,16 @@ def test_all_ties_have_no_interval() -> None:
     result = gate(data, ASKED)
     assert (result.answer, result.difference) == ("cannot tell", None)
     assert "each has won and lost 5" in result.why
+    [unknown] = result.warnings
+    assert unknown.startswith("Prompts are not known: the interval is too narrow where votes sh")
 
 
 def test_five_votes_won_and_five_lost_are_enough() -> None:
     require_comparable(np.array([[0.0, 5.0], [5.0, 0.0]]), (0, 1))
-    with pytest.raises(NotIdentifiedError, match="each has won and lost 5"):
-        require_comparable(np.array([[0.0, 4.0], [5.0, 0.0]]), (0, 1))
+    one_few = np.array([[0.0, 9.0, 9.0], [0.0, 0.0, 4.0], [9.0, 9.0, 0.0]])
+    for wins, ends in (one_few[1:, 1:], (0, 1)), (one_few, (0, 1)), (one_few, (1, 0)):
+        with pytest.raises(NotIdentifiedError, match="each has won and lost 5"):
+            require_comparable(wins, ends)
 
 
 def test_two_models_whose_own_votes_are_ties_are_linked_by_nothing() -> None:

@@ -56,6 +56,9 @@ def test_without_clusters_it_is_the_paired_t_test(rng: np.random.Generator) -> N
     assert pair.n == 60
     assert pair.clusters == pytest.approx(60)
     assert pair.df == pytest.approx(59)
+    alone = stats.ttest_1samp(score[:, 0], 0).confidence_interval(0.9)
+    first = comparison(score, level=0.9).models[0]
+    assert (first.lower, first.upper) == pytest.approx((alone.low, alone.high), rel=1e-9)
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["desc"])
@@ -108,6 +111,8 @@ def test_repeats_are_averaged_and_their_part_is_that_of_an_analysis_of_variance(
     assert whole.se is not None
     assert whole.repeats == pytest.approx(within / whole.se**2, rel=1e-9)
     assert averaged.repeats is None
+    sentence = f"Repeats of an item are {100 * within / whole.se**2:.0f}% of the variance."
+    assert sentence in comparison(score.astype(np.float64)).sentences
 
 
 def test_items_that_one_lacks_are_left_out_and_counted_or_zero() -> None:
@@ -119,9 +124,14 @@ def test_items_that_one_lacks_are_left_out_and_counted_or_zero() -> None:
     assert (result.items, pair.n) == (100, 92)
     assert pair.difference == pytest.approx(7 / 92)
     assert [one.missing for one in result.models] == [0, 8]
-    assert "8 of 100 items" in result.warnings[0]
-    assert "More than 5%" in result.warnings[0]
+    lacking = "8 of 100 items have no score of some model and"
+    many = " More than 5% are missing: the difference may depend on why."
+    assert result.warnings == (f"{lacking} are excluded: b 8.{many}",)
     as_zero = compare(data, CompareOptions(missing="zero"))
+    assert as_zero.warnings == (f"{lacking} count as 0 where they lack a score: b 8.{many}",)
+    score[:3, 1] = 1
+    assert "5 of 100 items" in comparison(score).warnings[0]
+    assert "5%" not in comparison(score).warnings[0]
     assert pair.if_zero == pytest.approx(as_zero.pairs[0].difference)
     assert as_zero.pairs[0].n == 100
 
@@ -164,6 +174,8 @@ def test_several_models_are_compared_on_the_items_that_all_have() -> None:
     alone = pair_of(score[1:, :2])
     lower, upper = ends(result.pairs[0])
     assert lower < ends(alone)[0] < ends(alone)[1] < upper
+    half = comparison(score, level=0.5).pairs[0]
+    assert lower < ends(half)[0] < ends(half)[1] < upper
     assert result.passes is True
     assert [pair.b for pair in result.required] == ["b", "c", "d"]
     assert compare(scored(score[:, [1, 3, 0, 2]])).passes is False, "better than d, worse than a"
@@ -251,7 +263,23 @@ def test_what_is_required_is_shown_ruled_out_or_open(
 ) -> None:
     result = comparison(counts(*flips, 800 - sum(flips)), margin=0.03, require=require)
     assert (result.pairs[0].answer, result.passes) == (answer, passes)
-    assert require.replace("-", " ") in result.sentences[-1]
+    assert result.sentences[0] == SENTENCES[answer]
+    ends = {True: "The comparison passes", False: "The comparison fails", None: "Inconclusive"}
+    assert result.sentences[-1] == f"Required: {require.replace('-', ' ')}. {ends[passes]}."
+
+
+SENTENCES = {
+    "better": "a scores higher than b.",
+    "worse": "a scores lower than b.",
+    "equivalent": "a and b are equivalent within 0.03.",
+    "not worse": "a is not worse than b by more than 0.03.",
+}
+
+
+def test_a_model_may_be_better_and_yet_equivalent() -> None:
+    result = comparison(counts(14, 2, 784), margin=0.05)
+    assert result.pairs[0].equivalent is True
+    assert result.sentences[:2] == (SENTENCES["better"], "They are equivalent within 0.05.")
 
 
 def test_the_items_needed_are_those_of_the_formula() -> None:
@@ -259,8 +287,16 @@ def test_the_items_needed_are_those_of_the_formula() -> None:
     assert pair.se is not None
     expected = (1.959964 + 0.841621) ** 2 * pair.se**2 * 400 / 0.04**2
     assert pair.needed == math.ceil(expected)
-    equivalent = pair_of(counts(60, 40, 300), margin=0.04, require="equivalent").needed
-    assert equivalent == math.ceil(expected * ((1.959964 + 1.281552) / (1.959964 + 0.841621)) ** 2)
+    more = math.ceil(expected * ((1.959964 + 1.281552) / (1.959964 + 0.841621)) ** 2)
+    for ask, power, what in (
+        ("equivalent", 0.8, "Equivalence within"),
+        ("better", 0.9, "A difference of"),
+    ):
+        options: dict[str, Any] = {"margin": 0.04, "require": ask, "power": power}
+        result = comparison(counts(60, 40, 300), **options)
+        assert result.pairs[0].needed == more
+        sentence = f"{what} 0.04 takes about {more:,} items for {100 * power:g}% power."
+        assert sentence in result.sentences
 
 
 def test_the_items_needed_are_no_more_than_those_without_pseudo_items() -> None:

@@ -65,6 +65,24 @@ def test_up_to_the_budget_it_goes_on_after_the_stop() -> None:
     assert whole.votes == 5000
     assert len(whole.looks) > len(stopped.looks)
     assert whole.looks[-1].votes == 5000
+    assert whole.separated == next(look for look in whole.looks if look.separates)
+    assert whole.to_dict()["at"] == whole.separated.votes < 5000
+    assert (whole.needed, whole.needed_same_prompts) == (0, 0)
+
+
+def test_a_race_takes_as_many_votes_as_a_gate_for_a_better_model() -> None:
+    rows = two_models(np.random.default_rng(3), 600, of_prompt=0.3, prompts=200)
+    race = run_race(rows, AHEAD, looks=1)
+    data = rows.comparisons(voter=rows.voter, prompt=rows.groups["prompt"])
+    ask = GateOptions(candidate="m0", incumbent="m1", margin=0, require="better", looks=1)
+    new, same = gate(data, ask).needed, gate(data, ask).needed_same_prompts
+    assert new is not None
+    assert same is not None
+    assert (race.needed, race.needed_same_prompts) == (600 + new, 600 + same)
+    assert f"In all, about {600 + new:,} votes on either model by new people" in race.sentence
+    assert race.sentence.endswith(f"; on the same prompts {600 + same:,} do.")
+    assert "prompts no number does." in replace(race, needed_same_prompts=None).sentence
+    assert "No number of votes may separate them" in replace(race, needed=None).sentence
 
 
 def test_one_vote_a_voter_head_to_head_is_the_confidence_sequence_of_the_win_rate() -> None:
@@ -92,13 +110,16 @@ def test_a_look_of_a_race_has_the_interval_of_a_gate_on_the_same_votes(
         b = np.where(np.arange(2 * n) % 2, rng.integers(1, 4, 2 * n), 5 - a)
         score, voter = rng.integers(2, size=2 * n).astype(float), rng.integers(300, size=2 * n)
         rows = VoteRows.scored((*AHEAD, "m2", "m3"), a, b, score, voter)
-    race = run_race(rows, AHEAD, stop=False, looks=looks, planned=n)
+    race = run_race(rows, AHEAD, stop=False, looks=looks, planned=n, level=0.8)
     for look in (race.looks[0], race.looks[-1]):
         seen = rows.taken(slice(look.votes))
         data = seen.comparisons(voter=seen.voter, prompt=seen.groups.get("prompt"))
-        ask = GateOptions(candidate="m0", incumbent="m1", margin=20, looks=looks, planned=n)
+        ask = GateOptions(
+            candidate="m0", incumbent="m1", margin=20, looks=looks, planned=n, level=0.8
+        )
         interval = gate(data, ask).difference
         assert interval is not None
+        assert look.voters == len(np.unique(seen.voter))
         assert (interval.value, interval.lower, interval.upper) == pytest.approx(
             (look.lead, look.lower, look.upper)
         )
@@ -110,7 +131,9 @@ def test_votes_after_the_planned_are_not_looked_at_where_looks_are_numbered() ->
     rows = two_models(np.random.default_rng(3), 3000)
     race = run_race(rows, AHEAD, stop=False, looks=4, planned=2000)
     assert [look.votes for look in race.looks] == [500, 1000, 1500, 2000]
-    assert run_race(rows, AHEAD, stop=False, looks=1).looks[-1].votes == 3000
+    for planned, last in ((None, 3000), (700, 700)):
+        race = run_race(rows, AHEAD, stop=False, looks=1, planned=planned)
+        assert [look.votes for look in race.looks] == [last]
 
 
 def test_shared_prompts_widen_the_interval() -> None:
@@ -124,8 +147,9 @@ def test_shared_prompts_widen_the_interval() -> None:
     assert widths[0] > 2 * widths[1]
 
 
-def test_all_ties_have_no_look() -> None:
-    race = run_race(head_to_head(np.full(400, 0.5), np.arange(400)), AHEAD, stop=False)
+@pytest.mark.parametrize("score", [0.5, 1.0])
+def test_nothing_but_ties_and_a_lead_without_a_single_loss_have_no_look(score: float) -> None:
+    race = run_race(head_to_head(np.full(400, score), np.arange(400)), AHEAD, stop=False)
     assert race.looks == ()
     assert race.to_dict()["interval"] is None
 
@@ -135,6 +159,7 @@ def test_votes_of_few_voters_say_nothing() -> None:
     race = run_race(votes, AHEAD)
     assert race.looks == ()
     assert "inconclusive. It takes 15 effective voters" in race.sentence
+    assert race.sentence.endswith("; so far: 1,000 votes of 14 voters.")
     assert race.to_dict()["interval"] is None
 
 
@@ -151,11 +176,6 @@ def test_models_that_no_votes_link_are_never_separated() -> None:
     score = (rng.random(n) < np.where(a == 0, 0.9, 0.1)).astype(np.float64)
     votes = VoteRows.scored(("m0", "m1", "x", "y"), a, a + 2, score, np.arange(n) // 4)
     assert run_race(votes, AHEAD, stop=False).looks == ()
-
-
-def test_a_lead_without_a_single_loss_has_no_size() -> None:
-    votes = head_to_head(np.ones(400), np.arange(400))
-    assert run_race(votes, AHEAD).looks == ()
 
 
 def test_the_gain_on_one_contrast_draws_its_pair_most() -> None:

@@ -115,6 +115,8 @@ def test_the_likelihood_is_the_product_of_choices_written_out() -> None:
             left = tuple(i for i in left if i not in place)
     assert report.log_loss == pytest.approx(loss / len(orders), rel=1e-12)
     assert sorted(report.ties) == [2, 3]
+    seen = {row.model: (row.rankings, row.first) for row in report.models}
+    assert seen == {"m0": (5, 2), "m1": (5, 3), "m2": (4, 2), "m3": (5, 2)}
 
 
 @settings(max_examples=25, deadline=None)
@@ -182,13 +184,17 @@ def test_rankings_of_one_person_widen_the_intervals() -> None:
 def test_the_standard_error_of_four_voters_on_two_models_is_that_calculated_by_hand() -> None:
     better, worse = ((0,), (1,)), ((1,), (0,))
     orders = [order for won in (8, 2, 6, 4) for order in [better] * won + [worse] * (10 - won)]
-    report = rate_rankings(Rankings(("a", "b"), tuple(orders), np.repeat(np.arange(4), 10)))
+    rankings = Rankings(("a", "b"), tuple(orders), np.repeat(np.arange(4), 10))
+    report = rate_rankings(rankings)
     # Half of all rankings are won: one has the information 1/4 on the difference, and the score
     # of a voter is wins - 5. Three of four voters are left, with thirty rankings.
     difference = np.sqrt(3 / 4 * (9 + 9 + 1 + 1)) / (30 / 4)
     assert [row.strength for row in report.models] == pytest.approx([0, 0], abs=1e-9)
     expected = 400 / np.log(10) * difference / 2
     assert [row.se for row in report.models] == pytest.approx([expected, expected])
+    for level in (0.95, 0.5):
+        row = rate_rankings(rankings, level=level).models[0]
+        assert row.upper - row.rating == pytest.approx(stdtrit(3, (1 + level) / 2) * expected)
 
 
 def test_the_standard_error_of_four_prompts_is_that_calculated_by_hand() -> None:

@@ -53,8 +53,7 @@ def test_far_apart_models_have_one_rank_each(rng: np.random.Generator) -> None:
 
 def test_equal_models_may_hold_any_rank(rng: np.random.Generator) -> None:
     ranges = rank_ranges(np.zeros(4), independent(4), rng=rng)
-    assert ranges.low.tolist() == [1, 1, 1, 1]
-    assert ranges.high.tolist() == [4, 4, 4, 4]
+    assert (ranges.low.tolist(), ranges.high.tolist()) == ([1, 1, 1, 1], [4, 4, 4, 4])
 
 
 def test_the_range_holds_the_rank_of_the_estimate(rng: np.random.Generator) -> None:

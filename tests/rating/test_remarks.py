@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,6 +291,21 @@ def test_a_reason_that_goes_with_winning_is_told_from_one_that_does_not() -> Non
     assert incorrect.lower < 0 < incorrect.upper
     assert incorrect.p > 0.05
     assert (useful.upper - useful.lower) / 2 < 0.2
+
+
+def test_every_part_has_intervals_of_the_level_asked_for() -> None:
+    votes = explained(np.random.default_rng(4), 0.8, n=1500)
+    wide, narrow = (report_remarks(votes, level=level) for level in (0.95, 0.5))
+    assert (wide.level, narrow.level) == (0.95, 0.5)
+    assert wide.intent is not None
+    assert narrow.intent is not None
+    both: list[list[Any]] = [
+        [*one.shares, *(one.winning or ()), *(one.intent.models if one.intent else ())]
+        for one in (wide, narrow)
+    ]
+    for one, other in zip(*both, strict=True):
+        share = (other.upper - other.lower) / (one.upper - one.lower)
+        assert share == pytest.approx(0.674490 / 1.959964, rel=0.1)
 
 
 def test_a_reason_that_only_winners_get_stays_finite() -> None:

@@ -97,6 +97,19 @@ def test_the_interval_of_a_move_by_single_clusters_is_that_of_a_t_test() -> None
     assert (move.lower, move.upper) == pytest.approx((theirs.low, theirs.high))
 
 
+def test_places_are_compared_with_the_default_ones_and_the_furthest_come_first() -> None:
+    scores = np.array([30.0, 20.0, 10.0]), np.array([20.0, 5.0, 35.0])
+    default, other = (Scored(("a", "b", "c"), each, np.zeros((5, 3))) for each in scores)
+    one = compared("w", default, other, level=0.95)
+    assert one.kendall == pytest.approx(-1 / 3)
+    assert one.places == 2
+    assert [(x.model, x.rank_default, x.rank, x.moved, x.lower) for x in one.moves] == [
+        ("c", 3, 1, 25.0, None),
+        ("b", 2, 3, -15.0, None),
+        ("a", 1, 2, -10.0, None),
+    ]
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ["each prompt the same", "some prompts"])
 def test_the_interval_of_a_move_is_that_of_leaving_voters_out(way: str) -> None:

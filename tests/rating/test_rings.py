@@ -35,8 +35,7 @@ def test_a_ring_is_named_with_its_direction_and_its_votes_weigh_little(
 
 def test_honest_voters_make_no_ring_and_keep_their_weight(rng: np.random.Generator) -> None:
     check = Arena().draw(rng).check()
-    assert check.rings == ()
-    assert check.member == {}
+    assert (check.rings, check.member) == ((), {})
     assert check.weight.min() == 1
 
 

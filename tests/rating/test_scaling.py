@@ -85,12 +85,8 @@ def test_compiled_loops_weigh_rounds_as_numpy_does(
     weights: str,
     cluster: Cluster | None,
 ) -> None:
-    choice: dict[str, list[float]] = {
-        "whole": [1, 4],
-        "halves": [0.5, 2],
-        "huge": [2e7, 3e7],
-        "some of them zero": [0, 1],
-    }
+    choice: dict[str, list[float]] = {"whole": [1, 4], "halves": [0.5, 2], "huge": [2e7, 3e7]}
+    choice["some of them zero"] = [0, 1]
     rows = draw(rng, "half", n=2000, n_voters=50)
     weight = rng.choice(choice[weights], size=2000)
     data = rows.comparisons(voter=rows.voter, weight=weight)
@@ -173,10 +169,7 @@ def styled(rng: np.random.Generator, data: Comparisons, n_features: int) -> Comp
 @pytest.mark.parametrize(
     ("n_features", "options"),
     [
-        (0, {}),
-        (0, {"ridge": 2.0}),
-        (0, {"order_effect": True}),
-        (3, {}),
+        *((0, {}), (0, {"ridge": 2.0}), (0, {"order_effect": True}), (3, {})),
         (2, {"ridge": 2.0, "order_effect": True}),
     ],
     ids=str,
@@ -273,8 +266,7 @@ def test_a_single_voter_in_parts_is_refused_or_warned_of_as_in_one(
     rows = random_votes(rng, n=300, n_voters=1)
     data = votes([*rows, ("m0", "m1", "model_a", "other")])
     report = rate(split(data, 2))
-    assert report.warnings == rate(Votes(data)).warnings
-    assert report.votes.voters == 2
+    assert (report.warnings, report.votes.voters) == (rate(Votes(data)).warnings, 2)
     with pytest.raises(DataError, match="two voters"):
         infer(fit(data), data.merged(), ("voter",), parts=Split(votes(rows), 1))
 
@@ -309,9 +301,7 @@ def test_linear_algebra_of_a_rating_runs_on_one_thread(monkeypatch: pytest.Monke
         return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 
     for module, name in (
-        (fitting, "minimise"),
-        (contrasts, "jackknife"),
-        (contrasts, "information_by_cluster"),
+        *((fitting, "minimise"), (contrasts, "jackknife"), (contrasts, "information_by_cluster")),
     ):
         monkeypatch.setattr(module, name, noted(getattr(module, name)))
     data = votes(random_votes(np.random.default_rng(0), n=300, n_models=4, n_voters=30))

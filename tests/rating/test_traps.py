@@ -119,8 +119,7 @@ def test_a_model_seen_only_on_side_b_is_rated_by_its_votes() -> None:
 
 def test_a_model_against_itself_counts_for_nothing_and_is_counted() -> None:
     plain, more = board(FIELD), board([*FIELD, *[("x", "x", "model_a")] * 50])
-    assert more.votes.self_battles == 50
-    assert more.votes.used == plain.votes.used
+    assert (more.votes.self_battles, more.votes.used) == (50, plain.votes.used)
     assert [(r.model, r.rating, r.votes) for r in more.ratings] == [
         (r.model, r.rating, r.votes) for r in plain.ratings
     ]

@@ -89,11 +89,8 @@ def test_a_test_that_knows_no_order_effect_punishes_people_who_lean() -> None:
 @pytest.mark.parametrize(
     ("kind", "at_100", "at_300"),
     [
-        ("coin", 0.6, 0.97),
-        ("always-left", 1.0, 1.0),
-        ("always-right", 1.0, 1.0),
-        ("inverted", 0.98, 0.99),
-        ("shill", 0.98, 1.0),
+        *(("coin", 0.6, 0.97), ("always-left", 1.0, 1.0), ("always-right", 1.0, 1.0)),
+        *(("inverted", 0.98, 0.99), ("shill", 0.98, 1.0)),
     ],
 )
 def test_careless_voters_are_found(

@@ -117,8 +117,7 @@ def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
     same = rank_ranges(
         fitted.theta, sandwich_covariance(fitted, data), rng=np.random.default_rng(2)
     )
-    assert ranges.low.tolist() == same.low.tolist()
-    assert ranges.high.tolist() == same.high.tolist()
+    assert (ranges.low.tolist(), ranges.high.tolist()) == (same.low.tolist(), same.high.tolist())
 
 
 @pytest.mark.parametrize("limit", ["WILD_UP_TO", "SIGNS_UP_TO"])

@@ -77,8 +77,11 @@ def endless(fault: Fault) -> Behaviour:
     return Behaviour(fault=fault, chunk_size=3000)
 
 
+def thinking(fault: Fault) -> Behaviour:
+    return replace(breaking(fault), reasoning=f"{PROVIDER} thoughts ")
+
+
 HEADERS = Behaviour(headers={"X-Padding": PROVIDER * 100_000})
-THINKING = f"{PROVIDER} thoughts "
 UNSEEN = [
     Case("wrong key", refusal(401), "auth", 1, PROVIDER),
     Case("no credit", refusal(402), "no_credit", 1, PROVIDER),
@@ -97,44 +100,27 @@ UNSEEN = [
     Case("filtered", Behaviour(text="", finish_reason="content_filter"), "content_filter", 1),
     Case("too long", refusal(400, code="context_length_exceeded"), "context_length", 1, PROVIDER),
     Case("empty", Behaviour(text=""), "empty", 1, "no visible text"),
-    Case(
-        "silent after thinking",
-        replace(breaking(Fault.IDLE), reasoning=THINKING),
-        "timeout",
-        1,
-        "silent for",
-    ),
+    Case("silent after thinking", thinking(Fault.IDLE), "timeout", 1, "silent for"),
     Case("redirect", redirect(), "not_found", 1, "a redirect to"),
     Case("compressed", Behaviour(fault=Fault.ZIPPED), "malformed", 1, "compressed (gzip)"),
     Case("line without end", endless(Fault.LINE), "malformed", 1, "a line or event of more"),
     Case("thinking without end", endless(Fault.THINKING), "malformed", 1, "reasoning of more"),
     Case("comments without end", endless(Fault.COMMENTS), "malformed", 1, "a response of more"),
     Case("headers of a megabyte", HEADERS, "malformed", 1, "a head that cannot be read"),
-    Case(
-        "dropped while thinking", replace(breaking(Fault.DROP), reasoning=THINKING), "dropped", 1
-    ),
+    Case("dropped while thinking", thinking(Fault.DROP), "dropped", 1),
 ]
 """Faults before any visible text."""
 
+MUSING = replace(breaking(Fault.THINKING, 160), chunk_size=1000)
+FILTERED = Behaviour(text="Seen so far. " * 12, delay_s=0.04, finish_reason="content_filter")
 SEEN = [
     Case("dropped", breaking(Fault.DROP, 160), "dropped", 1),
     Case("cut short", breaking(Fault.CUT, 160), "dropped", 1),
     Case("malformed", breaking(Fault.MALFORMED, 160), "malformed", 1, "not JSON"),
     Case("overloaded", breaking(Fault.ERROR, 160), "overloaded", 1, PROVIDER),
     Case("silent", breaking(Fault.IDLE, 160), "timeout", 1, "silent for"),
-    Case(
-        "thinking without end",
-        replace(breaking(Fault.THINKING, 160), chunk_size=1000),
-        "malformed",
-        1,
-        "reasoning of more",
-    ),
-    Case(
-        "filtered",
-        Behaviour(text="Seen so far. " * 12, delay_s=0.04, finish_reason="content_filter"),
-        "content_filter",
-        1,
-    ),
+    Case("thinking without end", MUSING, "malformed", 1, "reasoning of more"),
+    Case("filtered", FILTERED, "content_filter", 1),
 ]
 """Faults in the middle of what the visitor reads."""
 
@@ -321,6 +307,9 @@ def test_a_fault_in_sight_fails_the_battle_and_no_other_model_takes_over(
     assert (events[-1].event, events[-1].data["message"]) == ("failed", WORDS[side])
     assert [row.attempt for row in rows] == [1, 1]
     assert set(asked(server).values()) == {case.asked}
+    headers = {"Last-Event-ID": events[-1].id}
+    end = ada.get(f"/api/v1/battles/{battle_id}/events", headers=headers)
+    assert (end.status_code, end.content) == (204, b"")
     is_shown_and_not_counted(ada, store, battle_id, side, words_of(case, side))
 
 
@@ -358,9 +347,8 @@ def test_a_rate_limit_of_a_second_is_waited_for(
     behave(server, WELL)
     assert ada.follow(battle_id)[-1].event == "ready"
     rows = answers(store, battle_id)
-    assert [(row.attempt, row.status, row.error_class) for row in rows] == [
-        (1, "complete", None)
-    ] * 2
+    ends = [(row.attempt, row.status, row.error_class) for row in rows]
+    assert ends == [(1, "complete", None)] * 2
     assert min(asked(server).values()) > 1
     assert can_be_voted_on(ada, store, battle_id) == [row.model_id for row in rows]
 

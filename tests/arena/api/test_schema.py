@@ -13,26 +13,15 @@ if TYPE_CHECKING:  # it is large: who runs other tests does without
     import schemathesis
     from schemathesis.specs.openapi.schemas import OpenApiSchema
 
+A_BATTLE = "/api/v1/battles/{battle_id}"
+ACTS = ("stop", "rest", "turns", "regenerate", "retry", "continue", "vote", "remarks")
+PAGES = ("share", "leaderboard", "evaluation")
 OPERATIONS = [
-    ("/api/v1/battles", "POST"),
-    ("/api/v1/battles/{battle_id}", "GET"),
-    ("/api/v1/battles/{battle_id}/events", "GET"),
-    ("/api/v1/battles/{battle_id}/instructions", "GET"),
-    ("/api/v1/battles/{battle_id}/stop", "POST"),
-    ("/api/v1/battles/{battle_id}/rest", "POST"),
-    ("/api/v1/battles/{battle_id}/turns", "POST"),
-    ("/api/v1/battles/{battle_id}/regenerate", "POST"),
-    ("/api/v1/battles/{battle_id}/retry", "POST"),
-    ("/api/v1/battles/{battle_id}/continue", "POST"),
-    ("/api/v1/battles/{battle_id}/vote", "POST"),
-    ("/api/v1/battles/{battle_id}/remarks", "POST"),
-    ("/api/v1/comparisons", "POST"),
-    ("/api/v1/pairs", "POST"),
-    ("/api/v1/share", "GET"),
-    ("/api/v1/leaderboard", "GET"),
-    ("/api/v1/evaluation", "GET"),
-    ("/health/live", "GET"),
-    ("/health/ready", "GET"),
+    *((f"/api/v1/{name}", "POST") for name in ("battles", "comparisons", "pairs")),
+    *((f"{A_BATTLE}/{act}", "POST") for act in ACTS),
+    *((f"{A_BATTLE}{part}", "GET") for part in ("", "/events", "/instructions")),
+    *((f"/api/v1/{name}", "GET") for name in PAGES),
+    *((f"/health/{name}", "GET") for name in ("live", "ready")),
 ]
 
 

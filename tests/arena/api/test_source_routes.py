@@ -208,7 +208,7 @@ def test_an_application_sends_as_much_an_hour_as_it_may(served: Served) -> None:
     assert application.open_pair(key="2").status_code == 201
     beyond = application.compare(key="3")
     assert beyond.status_code == 429
-    assert 0 < int(beyond.headers["retry-after"]) <= 3660
+    assert 3000 < int(beyond.headers["retry-after"]) <= 3660
     assert (
         f"The source {application.name} has sent 2 comparisons within an hour."
         in beyond.json()["detail"]
@@ -557,11 +557,13 @@ def test_what_is_exported_verifies_and_is_gated(quick: Served, command: Command)
 
 def test_applications_are_registered_once_and_seen(quick: Served, command: Command) -> None:
     at = ("--database", quick.database)
-    done = command(
-        "sources", "add", "support", "--origin", "https://App.example.org/", "--share", ".05", *at
-    )
+    given = ("--origin", "https://App.example.org/", "--share", ".05", "--per-hour", "2000")
+    done = command("sources", "add", "support", *given, *at)
     token = done.stdout.strip()
-    assert "shown only once" in done.stderr
+    assert done.stderr.endswith(
+        "shown only once. Up to 2,000 votes and pairs per hour; pairs on 5% of its turns, shown "
+        f"by {PAGE}.\n"
+    )
     assert Application(quick.url, "support", token).compare().status_code == 201
     refused(command("sources", "add", "support", *at), "'support'")
     for name in ("Support", "gold", "a b", ""):
@@ -574,13 +576,16 @@ def test_applications_are_registered_once_and_seen(quick: Served, command: Comma
         "name": "support",
         "origins": [PAGE],
         "share": 0.05,
-        "per_hour": 600,
+        "per_hour": 2000,
         "revoked": None,
         "paused": None,
         "sent": 1,
         "votes": 1,
     }
-    assert token not in command("sources", "list", *at).stdout
+    shown = command("sources", "list", *at, COLUMNS="200").stdout
+    assert token not in shown
+    cells = [cell.strip() for cell in shown.split("│")]
+    assert f"support {PAGE} 5% 2,000 1 1" in " ".join(cells)
     with closing(Store(quick.database)) as store:
         (act,) = store.read(people.acts)[0]
     assert (act.act, act.subject) == ("add source", "support")

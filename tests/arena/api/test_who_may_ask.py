@@ -55,140 +55,59 @@ OUT = "ccXX ccXX ccXX ccXX ccXX ccXX"
 
 ROUTES = {
     READ: """
-        GET /api/openapi.json
-        GET /api/v1/evaluation
-        GET /api/v1/leaderboard
-        GET /evaluation
-        GET /evaluation/
-        GET /health/live
-        GET /health/ready
-        GET /leaderboard
-        GET /leaderboard/
-        GET /leaderboard.csv
-        GET /leaderboard.json
-        GET /leaderboard.parquet
-        GET /mix
-        GET /mix/
-        GET /models
-        GET /models/
-        GET /mix.json
-        GET /votes
-        GET /votes/
-        GET /votes/erase
-        GET /votes.json
-        GET /method
-        GET /method/
-        GET /study
-        GET /study/
-        GET /battles
-        GET /battles/{battle_id}
-        GET /cards
-        GET /cards/
-        GET /topics
-        GET /topics/
-        GET /value
-        GET /value/
-        GET /look/tokens.css
-        GET /look/pages.css
-        GET /look/rendered.css
-        GET /look/mix.js
-        GET /look/study.js
-        GET /look/exports.js
-        GET /look/voters.js
-        GET /look/preview.png
-        GET /look/maths.woff2
-        GET /look/{file}
-        GET /look/{version}/{file}
-        GET /favicon.ico
-        GET /embed.js
-        GET /studies
-        GET /studies/{name}
-        GET /studies/{name}/rated/{token}
-        GET /sign-in
-        GET /sign-in/openid/back
-        GET /join/{token}
-        GET /theme.css
-        GET /assets/{file}
+        GET /api/openapi.json /api/v1/evaluation /api/v1/leaderboard /evaluation /evaluation/
+        GET /health/live /health/ready /leaderboard /leaderboard/ /leaderboard.csv
+        GET /leaderboard.json /leaderboard.parquet /mix /mix/ /models /models/ /mix.json /votes
+        GET /votes/ /votes/erase /votes.json /method /method/ /study /study/ /battles
+        GET /battles/{battle_id} /cards /cards/ /topics /topics/ /value /value/ /look/tokens.css
+        GET /look/pages.css /look/rendered.css /look/mix.js /look/study.js /look/exports.js
+        GET /look/voters.js /look/preview.png /look/maths.woff2 /look/{file} /look/{version}/{file}
+        GET /favicon.ico /embed.js /studies /studies/{name} /studies/{name}/rated/{token} /sign-in
+        GET /sign-in/openid/back /join/{token} /theme.css /assets/{file}
         """,
     ROOM: """
-        GET /admin
-        GET /admin/battles
-        GET /admin/exports
-        GET /admin/log
-        GET /admin/models
-        GET /admin/people
-        GET /admin/policies
-        GET /admin/voters
-        GET /admin/voters/erase
+        GET /admin /admin/battles /admin/exports /admin/log /admin/models /admin/people
+        GET /admin/policies /admin/voters /admin/voters/erase
         """,
     RUN: """
-        POST /admin/exclude
-        POST /admin/exports
-        POST /admin/models/add
-        POST /admin/models/place
-        POST /admin/models/release
-        POST /admin/models/test
-        POST /admin/models/weigh
-        POST /admin/people/change
-        POST /admin/people/invitation
-        POST /admin/people/invite
-        POST /admin/readmit
-        POST /admin/voters/apply
-        POST /admin/voters/erase
-        POST /admin/voters/examine
+        POST /admin/exclude /admin/exports /admin/models/add /admin/models/place
+        POST /admin/models/release /admin/models/test /admin/models/weigh /admin/people/change
+        POST /admin/people/invitation /admin/people/invite /admin/readmit /admin/voters/apply
+        POST /admin/voters/erase /admin/voters/examine
         """,
-    START: """
-        GET /
-        GET /studies/{name}/rate
-        """,
+    START: "GET / /studies/{name}/rate",
     FIGURES: "GET /studies/{name}/results",
     OPEN: "POST /api/v1/battles",
     PAGE: """
-        POST /language/{language}
-        POST /join/{token}
-        POST /sign-in/openid
-        POST /device
-        POST /mix
-        POST /mix.json
-        POST /studies/{name}/leave
-        POST /studies/{name}/rate
-        POST /studies/{name}/rated/{token}
-        POST /votes/erase
+        POST /language/{language} /join/{token} /sign-in/openid /device /mix /mix.json
+        POST /studies/{name}/leave /studies/{name}/rate /studies/{name}/rated/{token} /votes/erase
         """,
     OUT: "POST /sign-out",
-    SENDER: """
-        POST /api/v1/comparisons
-        POST /api/v1/pairs
-        """,
+    SENDER: "POST /api/v1/comparisons /api/v1/pairs",
     ASKER: "GET /api/v1/share",
     EMBEDDED: """
         GET /embed/pairs/{pair}
-        OPTIONS /embed/pairs/{pair}
+        OPTIONS /embed/pairs/{pair} /embed/pairs/{pair}/vote
         POST /embed/pairs/{pair}/vote
-        OPTIONS /embed/pairs/{pair}/vote
         """,
     LOOK: """
-        GET /api/v1/battles/{battle_id}
-        GET /api/v1/battles/{battle_id}/events
+        GET /api/v1/battles/{battle_id} /api/v1/battles/{battle_id}/events
         GET /api/v1/battles/{battle_id}/instructions
         """,
     CHANGE: """
-        POST /api/v1/battles/{battle_id}/turns
-        POST /api/v1/battles/{battle_id}/regenerate
-        POST /api/v1/battles/{battle_id}/retry
-        POST /api/v1/battles/{battle_id}/continue
-        POST /api/v1/battles/{battle_id}/rest
-        POST /api/v1/battles/{battle_id}/stop
-        POST /api/v1/battles/{battle_id}/vote
-        POST /api/v1/battles/{battle_id}/remarks
+        POST /api/v1/battles/{battle_id}/turns /api/v1/battles/{battle_id}/regenerate
+        POST /api/v1/battles/{battle_id}/retry /api/v1/battles/{battle_id}/continue
+        POST /api/v1/battles/{battle_id}/rest /api/v1/battles/{battle_id}/stop
+        POST /api/v1/battles/{battle_id}/vote /api/v1/battles/{battle_id}/remarks
         POST /votes/{battle_id}/hidden
         """,
 }
 FOLDERS = ("/assets", "/look/{version}", "/look")
 TABLE = {
-    route.strip(): decisions
+    f"{method} {path}": decisions
     for decisions, routes in ROUTES.items()
-    for route in routes.strip().splitlines()
+    for method, *paths in map(str.split, routes.strip().splitlines())
+    for path in paths
 }
 
 

@@ -144,9 +144,9 @@ def records(models: Sequence[str]) -> list[ModelRecord]:
             failed=1,
             abandoned=2,
             price_per_1000=None,
-            median_s=1.0,
+            median_s=float(place),
         )
-        for m in models
+        for place, m in enumerate(models, 1)
     ]
 
 

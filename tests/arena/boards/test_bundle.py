@@ -127,10 +127,6 @@ def swap(folder: Path) -> None:
     (folder / "board.csv").write_bytes(b"\n".join(lines))
 
 
-def swap_in_board(folder: Path) -> None:
-    change(folder, "board.json", lambda board: board["ratings"].reverse())
-
-
 def votes(sql: str) -> Callable[[Path], None]:
     """Rewrite the votes by SQL."""
 
@@ -182,101 +178,175 @@ STATED = {"policy", "since", "until", "all_votes"}
 SHOWN = [name for name in COLUMNS if name not in OF_CHAIN | STATED]
 """Columns that are empty in a row of hashes only."""
 
-SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a rating that is another": (nudge, r"board\.json: ratings\.\w+\.rating is 9001\.0, and the"),
-    "a rating off by one point": (
-        edited(
-            "board.json", lambda b: b["ratings"][1].update(rating=b["ratings"][1]["rating"] + 1)
-        ),
-        r"board\.json: ratings\.\w+\.rating is .*, and the votes give",
-    ),
-    "two rows of the table": (swap, r"board\.csv: line 2 is not that of board\.json"),
-    "two rows of the board": (swap_in_board, r"board\.json: ratings\.\w+\.model is"),
-    "a vote that is gone": (
-        votes("SELECT * FROM votes WHERE link <> 7"),
-        r"votes\.parquet: Link 7 of the chain is missing",
-    ),
-    "the newest votes": (
-        votes("SELECT * REPLACE (19 AS links) FROM votes WHERE link < 20"),
-        r"votes\.parquet: its chain ends at link 19",
-    ),
-    "a vote that is another": (
-        votes("SELECT * REPLACE (if(link = 1, 'tie', winner) AS winner) FROM votes"),
-        r"votes\.parquet: Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "a moment that no calendar has": (
-        votes("SELECT * REPLACE (TIMESTAMP '290000-01-01' AS ts) FROM votes"),
-        r"votes\.parquet: ",
-    ),
-    "a column whose name is no text": (garbled, r"votes\.parquet: .* it is damaged"),
-    "other columns": (votes("SELECT link, hash FROM votes"), r"votes\.parquet: .* has no column"),
+HIDDEN = ", ".join(
+    f"if(winner = 'model_b', {new}, {name}) AS {name}"
+    for name, new in {**dict.fromkeys(SHOWN, "NULL"), "left_out": "'skipped'"}.items()
+)
+PERSON_OF_V0 = "(SELECT any_value(person) FROM votes WHERE voter = 'v0')"
+
+
+def put(new: str, column: str) -> str:
+    """Give SQL that puts a value into a column of the votes."""
+    return f"SELECT * REPLACE ({new} AS {column}) FROM votes"
+
+
+def recorded(link: int) -> str:
+    return f"Link {link}, the vote on battle 'b{link - 1}', is not as it was recorded"
+
+
+OF_VOTES = {
+    "a vote that is gone": ("FROM votes WHERE link <> 7", "Link 7 of the chain is missing"),
+    "the newest votes": (f"{put('19', 'links')} WHERE link < 20", "its chain ends at link 19"),
+    "a vote that is another": (put("if(link = 1, 'tie', winner)", "winner"), recorded(1)),
+    "a moment that no calendar has": (put("TIMESTAMP '290000-01-01'", "ts"), ""),
+    "other columns": ("SELECT link, hash FROM votes", ".* has no column"),
     "columns of another kind": (
-        votes("SELECT * REPLACE ([winner] AS winner, {'a': ts} AS ts) FROM votes"),
-        r"votes\.parquet: ",
+        "SELECT * REPLACE ([winner] AS winner, {'a': ts} AS ts) FROM votes",
+        "",
     ),
-    "no votes at all": (
-        votes("SELECT * FROM votes LIMIT 0"),
-        r"votes\.parquet: its chain ends at link 0",
+    "no votes at all": ("FROM votes LIMIT 0", "its chain ends at link 0"),
+    "votes that are hashes only": (
+        f"SELECT * REPLACE ({HIDDEN}) FROM votes",
+        "5 of 22 votes are hashes only, the first at link 2",
     ),
-    "a label": (
-        votes("SELECT * REPLACE (if(link = 1, 'maths', category) AS category) FROM votes"),
-        r"card\.json: inputs\.categories\.maths is None",
+    "a vote that is said to be outside": (
+        put("if(link = 2, 'outside the days', left_out)", "left_out"),
+        "Link 2, the vote on battle 'b1', has 'outside the days' in left_out",
     ),
-    "words on the page": (on_page, r"index\.html does not show what board\.json and card\.json"),
+    "days of the votes that hold all of them": (
+        put("TIMESTAMP '2020-01-01'", "since"),
+        "it is not of all votes that a board is made of",
+    ),
+    "an excluded vote that is another": (
+        put("replace(excluded_vote, 'quartz', 'basalt')", "excluded_vote"),
+        recorded(21),
+    ),
+    "an excluded vote that is hashes only": (
+        put("NULL", "excluded_vote"),
+        "2 of 22 votes are hashes only",
+    ),
+    "an exclusion that is gone": (
+        "FROM votes WHERE exclusion IS NULL",
+        "its chain ends at link 22",
+    ),
+    "the reason of an exclusion": (
+        put("replace(exclusion, 'ours', 'x')", "exclusion"),
+        "Link 23, an exclusion, is not as it was recorded",
+    ),
+    "a voter": (put("if(link = 3, 'v9', voter)", "voter"), recorded(3)),
+    "a prompt": (put("if(link = 3, 'p9', prompt_id)", "prompt_id"), recorded(3)),
+    "a day": (put("ts - INTERVAL 1 DAY", "ts"), recorded(1)),
+}
+"""SQL that rewrites the votes, and what is said of them then."""
+OF_BOARD: dict[str, tuple[Callable[[Any], object], str]] = {
+    "a rating off by one point": (
+        lambda b: b["ratings"][1].update(rating=b["ratings"][1]["rating"] + 1),
+        r"ratings\.\w+\.rating is .*, and the votes give",
+    ),
+    "two rows of the board": (lambda b: b["ratings"].reverse(), r"ratings\.\w+\.model is"),
+    "a column of one row": (
+        lambda b: b["ratings"][1].pop("voter_rank"),
+        "its ratings have not all the same columns",
+    ),
+    "an interval that is narrower": (
+        lambda b: b["ratings"][0].update(lower=b["ratings"][0]["rating"]),
+        r"ratings\.\w+\.lower is .*, and the votes give",
+    ),
+    "another level": (
+        lambda b: b["method"].update(level=0.9),
+        r"method\.level is 0\.9, and the votes give 0\.95",
+    ),
+    "a rule of the policy": (lambda b: b["method"]["policy_rules"].pop(), r"method\.policy_rules"),
+    "a warning that is gone": (
+        lambda b: b["warnings"].pop(),
+        r"warnings\.\d+ is None, and the votes give",
+    ),
+    "a count of excluded votes": (
+        lambda b: b["votes"]["dropped"].update(skipped=0),
+        r"votes\.dropped\.skipped is 0, and the votes give 1",
+    ),
+    "more in the board": (lambda b: b.update(more=1), "'more' does not fit"),
+    "ratings without end": (
+        lambda b: b["ratings"][0].update(rating=1e308),
+        r"ratings\.\w+\.rating is 1e\+308",
+    ),
+}
+OF_CARD: dict[str, tuple[Callable[[Any], object], str]] = {
     "a count on the card": (
-        edited("card.json", lambda card: card["outputs"]["choices"].update(tie=17)),
-        r"card\.json: outputs\.choices\.tie is 17, and the votes give",
+        lambda card: card["outputs"]["choices"].update(tie=17),
+        r": outputs\.choices\.tie is 17, and the votes give",
     ),
     "a statement that is gone": (
-        edited("card.json", lambda card: card["statements"].update(weaknesses="")),
-        r"card\.json lacks weaknesses",
+        lambda card: card["statements"].update(weaknesses=""),
+        " lacks weaknesses",
     ),
-    "more on the card": (
-        edited("card.json", lambda card: card.update(more=1)),
-        r"card\.json holds more than a card",
+    "more on the card": (lambda card: card.update(more=1), " holds more than a card"),
+    "the end of the chain on the card": (
+        lambda card: card["interpretation"].update(chain_links=22),
+        r": the end of its chain is another than in manifest\.json",
     ),
-    "the voters behind persons": (
-        votes(
-            "SELECT * REPLACE (if(voter = 'v1', (SELECT any_value(person) FROM votes WHERE "
-            "voter = 'v0'), person) AS person) FROM votes"
-        ),
-        r"board\.json: votes\.voters is 4, and the votes give 3",
-    ),
+}
+OF_MANIFEST: dict[str, tuple[Callable[[Any], object], str]] = {
     "an option": (
-        edited(MANIFEST, lambda plain: plain["options"].update(level=0.9)),
+        lambda m: m["options"].update(level=0.9),
         r"the option 'level' is 0\.9, and this version rates with 0\.95",
     ),
     "an option that is gone": (
-        edited(MANIFEST, lambda plain: plain["options"].pop("until")),
-        r"the option 'until' is 'missing', and this version rates with None",
-    ),
-    "a column of one row": (
-        edited("board.json", lambda board: board["ratings"][1].pop("voter_rank")),
-        r"board\.json: its ratings have not all the same columns",
+        lambda m: m["options"].pop("until"),
+        "the option 'until' is 'missing', and this version rates with None",
     ),
     "another policy": (
-        edited(MANIFEST, lambda plain: plain.update(policy="default-v1")),
+        lambda m: m.update(policy="default-v1"),
         r"board\.json: its policy is 'default-v3', in manifest\.json 'default-v1'",
     ),
-    "no such policy": (
-        edited(MANIFEST, lambda plain: plain.update(policy="mine")),
-        r"there is no policy 'mine'",
-    ),
+    "no such policy": (lambda m: m.update(policy="mine"), "there is no policy 'mine'"),
     "another moment": (
-        edited(MANIFEST, lambda plain: plain.update(made="2020-01-01T00:00:00+00:00")),
+        lambda m: m.update(made="2020-01-01T00:00:00+00:00"),
         r"board\.json: its moment is",
     ),
     "a rule that was held": (
-        edited(MANIFEST, lambda plain: plain["state"].update(held={"rings": 0.3})),
+        lambda m: m["state"].update(held={"rings": 0.3}),
         r"board\.json: warnings",
     ),
     "the link that the board is of": (
-        edited(MANIFEST, lambda plain: plain["state"].update(head="0" * 64)),
+        lambda m: m["state"].update(head="0" * 64),
         r"manifest\.json: its board is of another link than the newest",
     ),
     "voters who are known": (
-        edited(MANIFEST, lambda plain: plain["state"].update(known=7)),
+        lambda m: m["state"].update(known=7),
         r"board\.json: method\.version is",
+    ),
+    "links in the manifest": (
+        lambda m: m["chain"].update(links=22),
+        r"votes\.parquet: its chain ends at link 23, and in manifest\.json at 22",
+    ),
+    "a model that is not in the roster any more": (
+        lambda m: m["state"]["entrants"].update(basalt={"retired": True}),
+        r"(board|manifest)\.json: ",
+    ),
+}
+SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
+    **{
+        name: (votes(sql), rf"votes\.parquet: {sentence}")
+        for name, (sql, sentence) in OF_VOTES.items()
+    },
+    **{n: (edited("board.json", act), rf"board\.json: {s}") for n, (act, s) in OF_BOARD.items()},
+    **{
+        n: (edited("card.json", act), rf"card\.json{sentence}")
+        for n, (act, sentence) in OF_CARD.items()
+    },
+    **{name: (edited(MANIFEST, act), sentence) for name, (act, sentence) in OF_MANIFEST.items()},
+    "a rating that is another": (nudge, r"board\.json: ratings\.\w+\.rating is 9001\.0, and the"),
+    "two rows of the table": (swap, r"board\.csv: line 2 is not that of board\.json"),
+    "a column whose name is no text": (garbled, r"votes\.parquet: .* it is damaged"),
+    "a label": (
+        votes(put("if(link = 1, 'maths', category)", "category")),
+        r"card\.json: inputs\.categories\.maths is None",
+    ),
+    "words on the page": (on_page, r"index\.html does not show what board\.json and card\.json"),
+    "the voters behind persons": (
+        votes(put(f"if(voter = 'v1', {PERSON_OF_V0}, person)", "person")),
+        r"board\.json: votes\.voters is 4, and the votes give 3",
     ),
     "a file that is gone": (gone("board.csv"), r"board\.csv is missing"),
     "a file too many": (beside("notes.txt"), r"'notes\.txt' is in the folder"),
@@ -293,95 +363,6 @@ SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
     "numbers that are none": (
         beside("board.json", '{"ratings": [NaN]}'),
         r"board\.json cannot be read",
-    ),
-    "an interval that is narrower": (
-        edited("board.json", lambda b: b["ratings"][0].update(lower=b["ratings"][0]["rating"])),
-        r"board\.json: ratings\.\w+\.lower is .*, and the votes give",
-    ),
-    "another level": (
-        edited("board.json", lambda board: board["method"].update(level=0.9)),
-        r"board\.json: method\.level is 0\.9, and the votes give 0\.95",
-    ),
-    "a rule of the policy": (
-        edited("board.json", lambda board: board["method"]["policy_rules"].pop()),
-        r"board\.json: method\.policy_rules",
-    ),
-    "a warning that is gone": (
-        edited("board.json", lambda board: board["warnings"].pop()),
-        r"board\.json: warnings\.\d+ is None, and the votes give",
-    ),
-    "a count of excluded votes": (
-        edited("board.json", lambda board: board["votes"]["dropped"].update(skipped=0)),
-        r"board\.json: votes\.dropped\.skipped is 0, and the votes give 1",
-    ),
-    "more in the board": (
-        edited("board.json", lambda board: board.update(more=1)),
-        r"board\.json: 'more' does not fit",
-    ),
-    "the end of the chain on the card": (
-        edited("card.json", lambda card: card["interpretation"].update(chain_links=22)),
-        r"card\.json: the end of its chain is another than in manifest\.json",
-    ),
-    "links in the manifest": (
-        edited(MANIFEST, lambda plain: plain["chain"].update(links=22)),
-        r"votes\.parquet: its chain ends at link 23, and in manifest\.json at 22",
-    ),
-    "a model that is not in the roster any more": (
-        edited(MANIFEST, lambda p: p["state"]["entrants"].update(basalt={"retired": True})),
-        r"(board|manifest)\.json: ",
-    ),
-    "votes that are hashes only": (
-        votes(
-            "SELECT * REPLACE ("
-            + ", ".join(f"if(winner = 'model_b', NULL, {name}) AS {name}" for name in SHOWN)
-            + ", if(winner = 'model_b', 'skipped', left_out) AS left_out) FROM votes"
-        ),
-        r"votes\.parquet: 5 of 22 votes are hashes only, the first at link 2",
-    ),
-    "a vote that is said to be outside": (
-        votes(
-            "SELECT * REPLACE (if(link = 2, 'outside the days', left_out) AS left_out) FROM votes"
-        ),
-        r"votes\.parquet: Link 2, the vote on battle 'b1', has 'outside the days' in left_out",
-    ),
-    "days of the votes that hold all of them": (
-        votes("SELECT * REPLACE (TIMESTAMP '2020-01-01' AS since) FROM votes"),
-        r"votes\.parquet: it is not of all votes that a board is made of",
-    ),
-    "an excluded vote that is another": (
-        votes(
-            "SELECT * REPLACE (replace(excluded_vote, 'quartz', 'basalt') AS excluded_vote) "
-            "FROM votes"
-        ),
-        r"votes\.parquet: Link 21, the vote on battle 'b20', is not as it was recorded",
-    ),
-    "an excluded vote that is hashes only": (
-        votes("SELECT * REPLACE (NULL AS excluded_vote) FROM votes"),
-        r"votes\.parquet: 2 of 22 votes are hashes only",
-    ),
-    "an exclusion that is gone": (
-        votes("SELECT * FROM votes WHERE exclusion IS NULL"),
-        r"votes\.parquet: its chain ends at link 22",
-    ),
-    "the reason of an exclusion": (
-        votes("SELECT * REPLACE (replace(exclusion, 'ours', 'x') AS exclusion) FROM votes"),
-        r"votes\.parquet: Link 23, an exclusion, is not as it was recorded",
-    ),
-    "a voter": (
-        votes("SELECT * REPLACE (if(link = 3, 'v9', voter) AS voter) FROM votes"),
-        r"votes\.parquet: Link 3, the vote on battle 'b2', is not as it was recorded",
-    ),
-    "a prompt": (
-        votes("SELECT * REPLACE (if(link = 3, 'p9', prompt_id) AS prompt_id) FROM votes"),
-        r"votes\.parquet: Link 3, the vote on battle 'b2', is not as it was recorded",
-    ),
-    "a day": (
-        votes("SELECT * REPLACE (ts - INTERVAL 1 DAY AS ts) FROM votes"),
-        r"votes\.parquet: Link 1, the vote on battle 'b0', is not as it was recorded",
-    ),
-    "ratings without end": (
-        edited("board.json", lambda board: board["ratings"][0].update(rating=1e308)),
-        r"board\.json: ratings\.\w+\.rating is 1e\+308",
     ),
 }
 

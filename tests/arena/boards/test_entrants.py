@@ -72,6 +72,7 @@ def test_models_that_only_votes_on_a_retired_one_connect_are_named() -> None:
     votes = on_pairs(("m0", "m1"), ("m1", "hub"), ("hub", "m2"), ("m2", "m3"))
     warnings = board(votes, {"hub": GONE}).warnings
     assert any("Only votes on models that have retired connect M2, M3" in one for one in warnings)
+    assert not any("retired" in one for one in board(votes, {}).warnings), "nobody left"
     joined = board([*votes, *on_pairs(("m0", "m3"), n=3)], {"hub": GONE}).warnings
     assert not any("Only votes on models" in one for one in joined)
 
@@ -83,11 +84,6 @@ def test_models_whose_votes_are_mostly_on_retired_ones_are_named() -> None:
     assert any("Most votes on these models are against" in one and "M2" in one for one in warnings)
     fewer = board(votes[:-2], {"gone": GONE}).warnings
     assert not any("Most votes on these models" in one for one in fewer), "59 of 119 are not most"
-
-
-def test_that_nobody_left_is_not_said() -> None:
-    votes = on_pairs(("m0", "m1"), ("m1", "m2"))
-    assert not any("retired" in one for one in board(votes, {}).warnings)
 
 
 STONES = {f"m{i}": Entrant(family="stone", declared_order=i + 1) for i in range(3)}
@@ -187,6 +183,21 @@ def test_the_log_of_models_says_when_one_answered_otherwise_than_now(tmp_path: P
         spans = store.read(roster.entrants)["x"].otherwise
         assert "y" not in store.read(roster.entrants)
     assert spans == ((times[0], times[1]), (times[2], times[3]))
+
+
+def test_the_history_of_models_notes_once_how_far_one_has_come_the_newest_first(
+    tmp_path: Path,
+) -> None:
+    models = [Model(id=i, name=i.upper(), endpoint="pocket://x", model=i) for i in "xyz"]
+    models[2] = replace(models[2], release=Release.HIDDEN)
+    with closing(Store(new_sqlite(tmp_path))) as store:
+        store.write(roster.add, models, people.TERMINAL, NOW)
+        for stage in (Stage.PROVISIONAL, Stage.PROVISIONAL, Stage.REGULAR, Stage.RETIRED):
+            store.write(roster.note_stages, {"x": stage, "y": Stage.PRE_RELEASE}, NOW)
+        store.write(roster.note_stages, {"x": Stage.PROVISIONAL, "z": Stage.REGULAR}, NOW)
+        events = [(one.model, one.name, one.event) for one in store.read(roster.history)]
+    came = [("x", "X", stage) for stage in ("provisional", "listed", "provisional")]
+    assert events == [*came, ("y", "Y", "added"), ("x", "X", "added")]
 
 
 def test_a_model_is_provisional_until_it_has_votes_enough() -> None:

@@ -67,7 +67,8 @@ def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path:
     assert asked["basalt"].decoding["x_token"] == "sk-secret"
     with closing(Store(url)) as store:
         board = Leaderboard(store, DEFAULT, lambda: NOW).refresh()
-    call = calls_of(asked, board)["basalt"]
+    call, plain = (calls_of(asked, board)[model] for model in ("basalt", "quartz"))
+    assert (plain.system_prompt, plain.decoding) == ("", {"temperature": "0.5"}), "of its own side"
     assert call.decoding == {"temperature": "0.2", "x_token": ""}
     assert call.tools == ("search",)
     assert call.system_prompt == "e68562472088cf0f"

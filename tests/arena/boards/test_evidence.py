@@ -8,7 +8,7 @@ from arena.boards.evaluation import FROM, fit_check, holds, in_groups, pair_cell
 from arena.boards.fitted import fit_log
 from arena.domain.board_view import Fewest
 from arena.domain.vote import Choice
-from rating import fewest_to_flip, win_rates
+from rating import fewest_to_flip, neighbour_gaps, win_rates
 from rating.covariance import Grouping, grouping
 from rating.goodness import goodness_of_fit, misfit_test
 from rating.tables.columns import Reading
@@ -68,6 +68,15 @@ def test_a_cycle_is_told_from_the_better_model_of_each_pair() -> None:
     }
     assert all(m.expected == pytest.approx(0.5) and m.n == 40 for m in check.worst)
     assert check.p == 1 / 500, "no draw is as far off"
+    also = [
+        Vote(*p, Choice.A if i % 10 < 7 else Choice.B, voter=f"w{i}")
+        for p in (("c", "d"), ("d", "e"), ("e", "c"))
+        for i in range(40)
+    ]
+    more = fit_check(fit_log(logged([*cycle(40), *also])), [*"cbade"])
+    assert more is not None
+    assert (more.pairs, more.far, len(more.worst)) == (6, 6, 3)
+    assert {m.row for m in more.worst} | {m.column for m in more.worst} == {*"abc"}, "the furthest"
 
 
 def test_votes_that_follow_the_ratings_are_seldom_far() -> None:
@@ -128,10 +137,9 @@ def test_seven_wins_to_five_turn_without_three_of_them() -> None:
 def test_voters_and_prompts_are_those_of_the_library() -> None:
     fitted = fit_log(logged(SEVEN_TO_FIVE))
     (hold,) = holds(fitted)
-    (flip,) = fewest_to_flip(fitted.fit, fitted.data, unit="voter")
-    assert hold.voters == Fewest(k=flip.k, tried=flip.tried, of=4)
-    assert hold.prompts is not None
-    assert hold.prompts.of == 3
+    for unit, result, of in (("voter", hold.voters, 4), ("prompt", hold.prompts, 3)):
+        (flip,) = fewest_to_flip(fitted.fit, fitted.data, unit=unit)  # type: ignore[arg-type]
+        assert result == Fewest(k=flip.k, tried=flip.tried, of=of)
 
 
 def test_prompts_count_only_where_every_vote_has_one() -> None:
@@ -149,7 +157,11 @@ def test_one_voter_cannot_be_taken_away() -> None:
 def test_votes_taken_away_really_turn_the_order() -> None:
     """The second and third change places without as many votes as are said, put to the test."""
     fitted = fit_log(logged(many()))
-    hold = holds(fitted)[1]
+    first, hold = holds(fitted)
+    rows = {row.model: row.rating for row in fitted.report().ratings}
+    for one, gap in zip((first, hold), neighbour_gaps(fitted.inference), strict=True):
+        assert one.lead == pytest.approx(rows[one.above] - rows[one.below])
+        assert (one.separated, one.more_votes) == (gap.separated, gap.more_votes)
     flip = fewest_to_flip(fitted.fit, fitted.data)[1]
     left = list(many())
     for cell in flip.dropped:

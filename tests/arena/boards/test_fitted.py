@@ -53,12 +53,9 @@ def test_a_past_board_is_a_fit_of_the_votes_before_it() -> None:
     before = [v for v in votes if v.created < last.when]
     fitted = fit_log(logged(before))
     assert 0 < len(before) == last.votes < len(votes)
-    assert {r.model: (r.rating, r.lower) for r in last.ratings} == dict(
-        zip(
-            fitted.fit.models,
-            zip(to_points(fitted.fit.theta), to_points(fitted.spread.low), strict=True),
-            strict=True,
-        )
+    nats = (fitted.fit.theta, fitted.spread.low, fitted.spread.high)
+    assert {r.model: (r.rating, r.lower, r.upper) for r in last.ratings} == dict(
+        zip(fitted.fit.models, zip(*map(to_points, nats), strict=True), strict=True)
     )
     assert [r.rating for r in last.ratings] == sorted(
         (r.rating for r in last.ratings), reverse=True

@@ -25,6 +25,7 @@ from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, refused
 
 BOT, FAN = Voter("bot"), Voter("fan")
+CAST = ballot("b").cast
 
 
 def voted(store: Store, votes: Sequence[Voter]) -> None:
@@ -74,6 +75,12 @@ def left_out(store: Store, policy: Policy = DEFAULT) -> dict[str, str | None]:
     return {b: why for b, why in rows if why}
 
 
+def flagged(store: Store) -> list[tuple[str, str, str, bool]]:
+    """Battles that a rule marked, with their models, and whether their votes count."""
+    rows = store.read(voting.flagged, DEFAULT.name, 9)
+    return [(row.battle, row.a, row.b, bool(row.counts)) for row in rows]
+
+
 def is_whole(store: Store) -> bool:
     with store.reading() as session:
         return verify(session).problem is None
@@ -111,7 +118,8 @@ def test_a_doubtful_member_keeps_the_votes(played: Store) -> None:
 
 def test_applied_twice_nothing_is_written_twice(played: Store) -> None:
     apply(played, report(["bot"]), NOW)
-    assert {one["votes"] for one in apply(played, report(["bot"]), NOW)} == {0}
+    again = apply(played, report(["bot"]), NOW)
+    assert [(one["votes"], one["share"]) for one in again] == [(0, 0.1), (0, 0.0)]
     assert len(left_out(played)) == 2
     assert is_whole(played)
 
@@ -154,6 +162,10 @@ def test_the_board_says_how_many_are_left_out_and_stands_beside_the_one_with_the
     board = Leaderboard(played, DEFAULT, lambda: NOW).refresh()
     whole = Leaderboard(played, BEFORE_EXCLUSIONS, lambda: NOW).refresh()
     assert board.left_out == {"coordinated votes for quartz": 1, "votes like a coin toss": 2}
+    assert [*played.read(voting.left_out, DEFAULT.name, 9)] == [
+        ("bot", VOTERS, "votes like a coin toss", 2),
+        ("fan", RINGS, "coordinated votes for quartz", 1),
+    ]
     assert (board.excluded, whole.excluded) == (3, 0)
     assert (board.votes, whole.votes) == (17, 20)
 
@@ -233,6 +245,11 @@ def test_a_person_loses_the_votes_too_that_they_cast_before_signing_in(
     printed = command("exclude", person.id, "--reason", "paid", *to).stdout
     assert printed == f"{person.id}: 3 votes are excluded from default-v3.\n"
     assert left_out(played) == dict.fromkeys(("b0", "b18", "b19"), "paid")
+    ((_, _, votes, _),) = played.read(people.matching, person.id)
+    assert (votes, [*played.read(voting.busiest, 2)]) == (
+        3,
+        [(person.id, 3, CAST), ("v0", 2, CAST)],
+    )
     printed = command("readmit", person.id, *to).stdout
     assert printed == f"{person.id}: 3 votes count again in default-v3.\n"
     assert left_out(played) == {}
@@ -265,9 +282,11 @@ def test_battles_in_which_a_model_names_itself_are_flagged_once_and_left_out_if_
     assert (first["battles"], first["named"], first["by_model"]) == (21, 1, {model: 1})
     assert first["applied"] is None
     assert left_out(played) == {}
+    assert flagged(played) == [("leak", "basalt", "quartz", True)]
     second = name_answers(played, NOW, leave_out=True)
     assert (second["applied"]["votes"], second["applied"]["held"]) == (1, False)
     assert left_out(played) == {"leak": "a model named itself"}
+    assert flagged(played) == [("leak", "basalt", "quartz", False)]
     with played.reading() as session:
         flags = session.exec(select(FlagRow).where(col(FlagRow.battle_id).is_not(None))).all()
     assert [(one.rule, one.version) for one in flags] == [("self-naming", "1")]

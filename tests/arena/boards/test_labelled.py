@@ -78,16 +78,6 @@ def columns(
     return replace(logged(votes), labels={facet: [*values]})
 
 
-@pytest.mark.slow
-def test_labels_are_counted_by_their_votes(snapshot: Snapshot) -> None:
-    counts = {count.value: count for count in snapshot.labels["category"]}
-    assert {*counts} == {"code", "creative", "other", "translation"}
-    assert next(iter(counts)) == "code"
-    assert sum(count.votes for count in counts.values()) == snapshot.voted == 300
-    assert sum(count.share for count in counts.values()) == pytest.approx(1)
-    assert {count.value for count in snapshot.labels["language"]} == {"en", "fr"}
-
-
 def test_a_board_is_that_of_the_command_on_the_same_votes(
     snapshot: Snapshot, voted: Store
 ) -> None:
@@ -98,6 +88,11 @@ def test_a_board_is_that_of_the_command_on_the_same_votes(
     for row, same in zip(board["ratings"], ratings, strict=True):
         assert row.items() >= same.items()
     assert board["pooling"] == pooled["pooling"]
+    votes = pooled["groups"]["code"]["votes"]
+    assert [board["votes"][name] for name in ("used", "voters")] == [
+        votes["used"],
+        votes["voters"],
+    ]
     assert board["method"]["data_hash"] == pooled["groups"]["code"]["method"]["data_hash"]
 
 
@@ -115,6 +110,18 @@ def test_planted_gains_are_seen_raw_and_larger_without_the_errors_of_the_tagger(
     assert alone is not None
     assert gain.corrected.value == pytest.approx(alone.value)
     assert board.labelled == 312
+    boards = (snapshot.board("category", one) for one in ("creative", "other", "translation"))
+    rated = [
+        (one.votes, row.rating) for one in boards for row in one.rows if row.model == gain.model
+    ]
+    elsewhere = np.average([rating for _, rating in rated], weights=[votes for votes, _ in rated])
+    assert gain.effect.value == pytest.approx(gain.rating - elsewhere)
+    ends = (gain.effect.lower, gain.effect.upper)
+    assert sum(ends) / 2 == pytest.approx(gain.effect.value)
+    assert ends[0] < gain.effect.value
+    assert board.of == snapshot.voted == 300
+    labels = {name: [one.value for one in each] for name, each in snapshot.labels.items()}
+    assert (labels["category"][0], {*labels["language"]}) == ("code", {"en", "fr"})
     order = [row.model for row in board.rows]
     assert order[0] == MODELS[int(np.argmax(CODE_FIRST))].id
 
@@ -355,4 +362,5 @@ def test_rare_values_share_a_board_where_all_are_too_many(monkeypatch: pytest.Mo
     votes = many(240)
     values = [("en", "en", "de", "fr", "ja", "sw")[i % 6] for i in range(240)]
     facet = fit_facet(columns(votes, values, "language"), "language")
-    assert {count.value: count.votes for count in facet.counts} == {"en": 80, "de": 40, RARE: 120}
+    counts = [(count.value, count.votes, count.share) for count in facet.counts]
+    assert counts == [(RARE, 120, 1 / 2), ("en", 80, 1 / 3), ("de", 40, 1 / 6)]

@@ -22,7 +22,7 @@ from arena.boards.leaderboard import (
     make_board,
 )
 from arena.domain.battle import VOTE_WITHIN
-from arena.domain.board_view import Board, ModelRecord
+from arena.domain.board_view import Board, ModelRecord, RecordCheck
 from arena.domain.vote import DEFAULT, Choice
 from arena.play.upkeep import RecordVerifier
 from arena.store import blocks, chain, kept_boards, log
@@ -59,6 +59,7 @@ def test_disconnected_groups_are_not_rated_and_are_named() -> None:
     assert apart.reason is not None
     assert "2 groups" in apart.reason
     assert "m0, m1" in apart.reason
+    assert {one.reason for one in apart.waiting} == {"needs votes against more models"}
 
 
 def test_an_undefeated_model_is_not_rated() -> None:
@@ -86,6 +87,9 @@ def test_a_board_is_what_arena_rate_makes_of_the_same_votes(tmp_path: Path) -> N
     assert result.data_hash == rated.provenance.data_hash
     assert result.warnings == tuple(w for w in rated.warnings if "Quasi" not in w)
     assert (result.votes, result.voters, result.by_voter) == (60, 20, True)
+    for name in ("effective_voters", "top_voter_share"):
+        assert getattr(result, name) == getattr(rated.votes, name)
+    assert [(row.name, row.median_s) for row in result.rows] == [("M0", 1), ("M1", 2), ("M2", 3)]
     assert result.reason is None
 
 
@@ -95,6 +99,7 @@ def test_the_win_rates_against_the_field_average_one_half() -> None:
     strengths = [(row.rating - 1000) * np.log(10) / 400 for row in rows]
     best = np.mean([1 / (1 + np.exp(s - strengths[0])) for s in strengths[1:]])
     assert rows[0].win_rate == pytest.approx(best)
+    assert all(0 < row.win_rate_low < row.win_rate < row.win_rate_high < 1 for row in rows)
 
 
 def plain(of: Board) -> list[dict[str, object]]:
@@ -104,14 +109,14 @@ def plain(of: Board) -> list[dict[str, object]]:
 
 def test_votes_left_out_are_counted_by_reason_and_move_nothing() -> None:
     votes = [
+        Vote("m0", "m1", Choice.A, left_out="told who it was", created=NOW - timedelta(days=9)),
         *many(),
         Vote("m0", "m1", Choice.SKIP, left_out="skipped"),
-        Vote("m2", "m1", Choice.A, left_out="simulated voter"),
-        Vote("m2", "m1", Choice.A, voter="new", left_out="told who it was"),
+        Vote("m2", "m1", Choice.A, voter="new", left_out="simulated voter"),
     ]
     result = board(votes, "m0", "m1", "m2")
     assert result.left_out == {"skipped": 1, "simulated voter": 1, "told who it was": 1}
-    assert (result.votes, result.voters) == (60, 20)
+    assert (result.votes, result.voters, result.since) == (60, 20, many()[0].created)
     assert plain(result) == plain(board(many(), "m0", "m1", "m2"))
 
 
@@ -221,11 +226,6 @@ def test_the_rank_with_equally_weighted_voters_is_one_more_than_the_models_that_
     rows = board(votes, "m0", "m1", "m2", "m3").rows
     assert {row.model: row.voter_rank for row in rows} == {"m0": 1, "m1": 2, "m2": 2, "m3": 4}
     assert {row.model: row.rank for row in rows} == {"m3": 1, "m1": 2, "m2": 2, "m0": 4}
-
-
-def test_a_win_rate_lies_in_its_interval() -> None:
-    for row in board(many(), "m0", "m1", "m2").rows:
-        assert 0 < row.win_rate_low < row.win_rate < row.win_rate_high < 1
 
 
 @pytest.fixture
@@ -541,7 +541,12 @@ def test_a_board_of_counts_that_were_wrong_is_made_anew(voted: Store) -> None:
         kept_boards.drop(session)
     wrong = leaderboard.refresh()
     assert [row.rating for row in wrong.rows] != [row.rating for row in right.rows]
-    RecordVerifier(voted, lambda: NOW).look()
+    verifier = RecordVerifier(voted, lambda: NOW)
+    verifier.look()
+    head = voted.read(chain.head)
+    assert verifier.check == RecordCheck(
+        at=NOW, links=14, head=head, votes=14, hashes_only=0, deleted=0, problem=None
+    )
     made = leaderboard.refresh()
     assert [row.rating for row in made.rows] == [row.rating for row in right.rows]
 
@@ -563,10 +568,7 @@ def test_a_small_team_gets_ranks_of_its_own_apart_from_those_for_others() -> Non
         ("m2", 3, 3),
     ]
     assert any("6 voters" in text and "Bonferroni" in text for text in result.warnings)
-
-
-def test_a_board_of_many_voters_has_no_ranks_for_these_alone() -> None:
-    assert board(many(), "m0", "m1", "m2").among == ()
+    assert board(many(), "m0", "m1", "m2").among == (), "twenty voters speak for others"
 
 
 def test_votes_on_one_prompt_alone_speak_for_that_prompt() -> None:

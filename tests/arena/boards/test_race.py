@@ -12,6 +12,7 @@ import pytest
 
 from arena.boards.fitted import RaceWatch, standing_of
 from arena.catalogue import Language
+from arena.commands.serve import _of_race
 from arena.domain.people import Role
 from arena.domain.room_view import RaceStanding
 from arena.domain.vote import FAILURES, Choice, Voter
@@ -73,21 +74,30 @@ def test_a_race_is_looked_at_again_when_there_are_votes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "words"),
+    ("standing", "words", "printed"),
     [
-        (RaceStanding(BETWEEN, 0.95), "Nothing is estimated yet: it takes 15 effective voters"),
+        (
+            RaceStanding(BETWEEN, 0.95),
+            "Nothing is estimated yet: it takes 15 effective voters",
+            "inconclusive so far (0 votes of 0 voters).",
+        ),
         (
             RaceStanding(BETWEEN, 0.95, 360, 60, -12.4, -80.0, 55.2),
             "often. Lead of m0 : −12 points (−80 to +55). They are not separated (95%, however",
+            "-12 points (-80 to +55) after 360 votes of 60 voters; not separated (level 95%",
         ),
         (
             RaceStanding(BETWEEN, 0.95, 90, 40, 81.0, 2.0, 160.0, separated=True),
             "They are separated, however often one looked (95%): the race may end.",
+            "+81 points (+2 to +160) after 90 votes of 40 voters; separated: the race may end",
         ),
     ],
 )
-def test_the_overview_says_how_the_race_stands(standing: RaceStanding, words: str) -> None:
+def test_the_overview_and_the_terminal_say_how_the_race_stands(
+    standing: RaceStanding, words: str, printed: str
+) -> None:
     assert words in text_of(overview(standing))
+    assert _of_race(standing).startswith(f"Race of m0 and m1: {printed}")
     assert "Wettlauf" in overview(standing, Language.DE)
     assert "Race" not in text_of(overview(None))
 

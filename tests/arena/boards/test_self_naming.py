@@ -72,6 +72,7 @@ def test_a_board_counts_votes_on_answers_that_name_a_model(store: Store) -> None
     made = board.refresh()
     assert made.naming == SelfNaming(3, {"basalt": 3, "quartz": 1})
     assert (made.votes, dict(made.left_out)) == (6, {"broken answer": 1, "skipped": 1})
+    assert made.excluded == 1, "a skip is none"
     assert Leaderboard(store, DEFAULT, lambda: NOW).refresh().naming == made.naming
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ import duckdb
 import pytest
 from sqlalchemy import text
 
-from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, export_battles
+from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, export_battles, export_models
 from arena.domain.battle import AnswerStatus, BattleState, Remarks, Side
 from arena.domain.vote import DEFAULT, Choice, FailureClass, Voter
 from arena.play.upkeep import label_votes
 from arena.store import erasing, log
 from arena.store.chain import AnswerKey, AnswerOutcome
 from arena.store.store import Store
+from arena.store.tables import fingerprint
 from rating import RateOptions, rate_source, read_votes
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 
@@ -46,6 +48,7 @@ def store(database_url: str) -> Iterator[Store]:
     made.close_answers("b4", BattleState.READY, second, message=None, now=NOW)
     made.add_attempts("b4", "bob", NOW, only_incomplete=False)
     again = {AnswerKey(2, side, 2): complete(f"{side}: no sun.") for side in Side}
+    again[AnswerKey(2, Side.B, 2)] = replace(complete("b: no sun."), tokens_out=40, duration_s=0.5)
     made.close_answers("b4", BattleState.READY, again, message=None, now=NOW)
     made.cast(ballot("b4", Choice.A, voter="bob"))
     made.open_battle(new_battle("b5"))
@@ -82,12 +85,16 @@ def test_a_battle_is_a_row_with_all_that_was_asked_and_answered(
     assert (one["winner"], two["winner"]) == ("both_bad", "model_a")
     assert (one["turns"], two["turns"]) == (1, 2)
     assert two["prompt"] == "Why is the sky blue?\n\nAnd at night?"
+    assert [one.text for one in store.read(log.asked, DEFAULT)] == [row["prompt"] for row in rows]
     assert two["response_b"] == "The sea.\n\nb: no sun."
     assert two["conversation"] == [
         {"prompt": "Why is the sky blue?", "a": "Scattering.", "b": "The sea."},
         {"prompt": "And at night?", "a": "a: no sun.", "b": "b: no sun."},
     ]
     assert (two["length_a"], two["tokens_a"], two["seconds_a"]) == (21, 200, 4.0)
+    assert (two["length_b"], two["tokens_b"], two["seconds_b"]) == (18, 140, 2.5)
+    assert (two["cost_a"], two["cost_b"]) == pytest.approx((0.00202, 0.00142))
+    assert (two["pair_probability"], two["sampler"], two["pacing"]) == (1.0, "uniform", "paced")
     assert (one["headers_a"], one["lists_a"], one["bold_a"], one["code_a"]) == (1, 2, 1, 1)
     assert one["language"] == "en"
     assert one["tagger"] == "rules 1"
@@ -132,7 +139,20 @@ def test_an_answer_is_a_row_with_how_it_ended(store: Store, tmp_path: Path) -> N
     assert "slow" not in str(rows)
     tries = [(r["turn"], r["attempt"], r["text"]) for r in rows if r["battle_id"] == "b4"]
     assert tries[2:4] == [(2, 1, "a is dark."), (2, 1, "b is dark.")]
-    assert {row["cost"] for row in rows if row["status"] == "complete"} == {0.00101}
+    names = ("cost", "tokens_in", "tokens_out", "first_token_s", "duration_s", "price_output")
+    assert {tuple(row[n] for n in names) for row in rows if row["status"] == "complete"} == {
+        (0.00101, 10, 100, 0.5, 2.0, 10.0),
+        (0.00041, 10, 40, 0.5, 0.5, 10.0),
+    }
+
+
+def test_every_model_of_the_log_is_a_row(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "m.parquet"
+    assert export_models(store, path).rows == 2
+    columns = ("model", "name", "kind", "fingerprint", "created")
+    rows = duckdb.read_parquet(str(path)).select(*columns).fetchall()
+    moment = NOW.replace(tzinfo=None)
+    assert rows == [(one.id, one.name, "model", fingerprint(one), moment) for one in MODELS]
 
 
 def test_what_was_erased_is_empty_and_has_no_style(store: Store, tmp_path: Path) -> None:
@@ -169,11 +189,17 @@ def test_the_columns_of_chatbot_arena_are_read_back_as_theirs(
     if ending == "jsonl":
         row = json.loads(theirs.read_text().splitlines()[0])
         assert list(row) == list(CHATBOT_ARENA)
-        assert row["winner"] == "tie (bothbad)"
+        assert (row["winner"], row["judge"], row["turn"]) == ("tie (bothbad)", "ada", 1)
+        assert (row["question_id"], row["language"]) == ("p1", "en")
+        assert row["tstamp"] == ballot("b1").cast.timestamp()
         assert [part["role"] for part in row["conversation_a"]] == ["user", "assistant"]
         counts = json.loads(row["conv_metadata"])
         assert counts["list_count_a"] == {"ordered": 1, "unordered": 1}
-        assert counts["header_count_a"]["h1"] == 1
+        assert counts["header_count_a"]["h1"] == counts["bold_count_a"]["**"] == 1
+        assert counts["list_count_b"] == {"ordered": 0, "unordered": 0}
+        last = json.loads(json.loads(theirs.read_text().splitlines()[1])["conv_metadata"])
+        tokens = [last[f"sum_assistant_{side}_tokens"] for side in "ab"]
+        assert tokens == [200, 140]
 
 
 def test_both_layouts_are_rated_with_style_held_equal(store: Store, tmp_path: Path) -> None:

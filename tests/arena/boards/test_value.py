@@ -43,13 +43,16 @@ def test_it_is_worked_out_once_for_the_same_votes_and_again_for_more(
     assert valuation.read() is None
     assert worked_out(valuation).reason == NO_VOTES
     play(store, 24)
+    with store.writing() as session:
+        slow = "UPDATE answer SET cost = 0.003, duration_s = 5.0 WHERE side = 'b'"
+        session.connection().execute(text(slow))
     valued = worked_out(valuation)
     assert valued.value is not None
     assert valued.value.report.votes.used == 24
     assert valued.names == {"basalt": "Basalt", "quartz": "Quartz"}
-    assert {row.model: row.cost and row.cost.value for row in valued.value.models} == (
-        pytest.approx({"basalt": 1.01, "quartz": 1.01})
-    )
+    for name, each in (("cost", (1.01, 3.0)), ("seconds", (2.0, 5.0))):
+        taken = {row.model: getattr(row, name).value for row in valued.value.models}
+        assert taken == pytest.approx(dict(zip(("basalt", "quartz"), each, strict=True)))
     assert worked_out(valuation) is valued
     with monkeypatch.context() as patch:
         patch.setattr(log, "newest", partial(log.newest, most=20))

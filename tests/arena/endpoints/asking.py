@@ -51,6 +51,14 @@ def reasoning(chunks: list[Chunk]) -> str:
     return text
 
 
+async def whole_failure(
+    endpoints: Endpoints, model: Model, top_logprobs: int | None = None
+) -> EndpointError:
+    with pytest.raises(EndpointError) as caught:
+        await endpoints.complete(model, PROMPT, decoding=logprobs(top_logprobs))
+    return caught.value
+
+
 async def failure(endpoints: Endpoints, model: Model) -> EndpointError:
     with pytest.raises(EndpointError) as caught:
         await ask(endpoints, model)

@@ -16,8 +16,7 @@ from arena.domain.vote import FailureClass, Finished
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.endpoints.sse import Budgets, EventDecoder
 from arena.endpoints.trial import Server, discover
-from arena.errors import EndpointError
-from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, logprobs, serve, visible
+from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, serve, visible, whole_failure
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 SMALL = Budgets(
@@ -35,14 +34,6 @@ async def endpoints() -> AsyncIterator[Endpoints]:
     client = Endpoints({"TEST_KEY": KEY}, timeouts=Timeouts(), budgets=SMALL)
     yield client
     await client.aclose()
-
-
-async def failure_of_whole(
-    endpoints: Endpoints, model: Model, top_logprobs: int | None = None
-) -> EndpointError:
-    with pytest.raises(EndpointError) as caught:
-        await endpoints.complete(model, PROMPT, decoding=logprobs(top_logprobs))
-    return caught.value
 
 
 ENDLESS = [
@@ -69,18 +60,14 @@ async def test_a_stream_without_end_is_refused_in_words_and_closed(
 
 
 @pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        (Fault.ENDLESS, "a response of more than 100,000 bytes"),
-        (Fault.ZIPPED, "the response is compressed (gzip)"),
-    ],
+    ("fault", "expected"), [(fault, expected) for fault, _, expected in ENDLESS[-2:]]
 )
 async def test_a_whole_answer_without_end_is_refused_in_words_and_closed(
     server: FaultyServer, endpoints: Endpoints, fault: Fault, expected: str
 ) -> None:
     model = serve(server, Behaviour(fault=fault, chunk_size=1000))
     async with asyncio.timeout(60):
-        error = await failure_of_whole(endpoints, model)
+        error = await whole_failure(endpoints, model)
     assert error.failure is FailureClass.MALFORMED
     assert expected in error.detail
     assert await server.saw_disconnect(model.id)
@@ -89,7 +76,7 @@ async def test_a_whole_answer_without_end_is_refused_in_words_and_closed(
 async def test_a_body_that_drips_for_ever_is_a_timeout(server: FaultyServer) -> None:
     endpoints = Endpoints({"TEST_KEY": KEY}, timeouts=Timeouts(first_token_s=0.5, whole_s=0.5))
     drip = serve(server, Behaviour(fault=Fault.ENDLESS, chunk_size=1, delay_s=0.05))
-    assert (await failure_of_whole(endpoints, drip)).failure is FailureClass.TIMEOUT
+    assert (await whole_failure(endpoints, drip)).failure is FailureClass.TIMEOUT
     comments = serve(server, Behaviour(fault=Fault.COMMENTS, chunk_size=1, delay_s=0.05))
     assert (await failure(endpoints, comments)).failure is FailureClass.TIMEOUT
     await endpoints.aclose()
@@ -115,7 +102,7 @@ async def test_lists_beyond_all_need_are_not_parsed(
     server: FaultyServer, endpoints: Endpoints
 ) -> None:
     model = serve(server, Behaviour(body={"choices": [], "x": [[]] * 20_000}))
-    error = await failure_of_whole(endpoints, model)
+    error = await whole_failure(endpoints, model)
     assert error.failure is FailureClass.MALFORMED
     assert "more than 5,000 lists and objects in one response" in error.detail
 
@@ -128,9 +115,10 @@ async def test_numbers_have_a_budget_of_their_own(
     assert len(await endpoints.embed(model, ["text"] * 20)) == 20
     tokens = (("m", -0.1, {f"token {i}": -2.5 for i in range(20)}),) * 100
     model = serve(server, Behaviour(logprobs=tokens))
-    assert (await endpoints.complete(model, PROMPT, decoding=logprobs(20))).logprobs
+    wanted = {"logprobs": True, "top_logprobs": 20}
+    assert (await endpoints.complete(model, PROMPT, decoding=wanted)).logprobs
     model = serve(server, Behaviour(text="x" * 400_000))
-    error = await failure_of_whole(endpoints, model, top_logprobs=20)
+    error = await whole_failure(endpoints, model, top_logprobs=20)
     assert "more than 300,000 bytes" in error.detail
 
 

@@ -9,7 +9,7 @@ from arena.domain.model import Model
 from arena.domain.vote import Chunk, FailureClass, TextDelta
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError, SettingsError
-from tests.arena.endpoints.asking import KEY, PROMPT, failure, serve
+from tests.arena.endpoints.asking import KEY, PROMPT, failure, serve, whole_failure
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 BLAMED = "This model's maximum context length is 4096 tokens."
@@ -43,9 +43,7 @@ async def test_a_status_is_a_typed_failure_streamed_or_not(
 ) -> None:
     model = serve(server, Behaviour(status=status, error=error))
     assert (await failure(endpoints, model)).failure is expected
-    with pytest.raises(EndpointError) as caught:
-        await endpoints.complete(model, PROMPT)
-    assert caught.value.failure is expected
+    assert (await whole_failure(endpoints, model)).failure is expected
 
 
 @pytest.mark.parametrize(
@@ -213,6 +211,4 @@ async def test_a_whole_answer_fails_by_the_same_classes(
     expected: FailureClass,
 ) -> None:
     client = impatient if expected is FailureClass.TIMEOUT else endpoints
-    with pytest.raises(EndpointError) as caught:
-        await client.complete(serve(server, behaviour), PROMPT)
-    assert caught.value.failure is expected
+    assert (await whole_failure(client, serve(server, behaviour))).failure is expected

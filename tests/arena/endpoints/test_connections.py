@@ -15,12 +15,9 @@ from arena.domain.model import Model
 from arena.domain.vote import FailureClass
 from arena.endpoints import client
 from arena.endpoints.client import Endpoints
-from arena.errors import EndpointError, SettingsError
-from judge.case import Message
-from tests.arena.endpoints.asking import ask, failure, serve, visible
+from arena.errors import SettingsError
+from tests.arena.endpoints.asking import PROMPT, ask, failure, serve, visible, whole_failure
 from tests.faulty_server import Behaviour, Fault, FaultyServer
-
-PROMPT = (Message("user", "Well?"),)
 
 
 @pytest.fixture
@@ -60,8 +57,7 @@ async def test_a_connection_that_broke_is_not_used_again(
 ) -> None:
     model = serve(server, Behaviour(fault=Fault.DROP))
     for _ in range(2):
-        with pytest.raises(EndpointError):
-            await endpoints.complete(model, PROMPT)
+        await whole_failure(endpoints, model)
     assert len(ports(server, model)) == 2
 
 

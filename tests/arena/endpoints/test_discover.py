@@ -13,13 +13,18 @@ from tests.serving import free_port
 
 
 @contextmanager
-def answering(body: bytes, status: int = 200, delay_s: float = 0.0) -> Iterator[str]:
+def answering(
+    body: bytes, status: int = 200, delay_s: float = 0.0, asked: list[str] | None = None
+) -> Iterator[str]:
     """A server that answers everything alike, and only to the right key if it asks for one."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             time.sleep(delay_s)
             self.send_response(status)
+            if asked is not None:
+                asked.append(self.path)
+                self.send_header("Location", "/elsewhere")
             self.end_headers()
             self.wfile.write(self.headers.get("Authorization", "").encode() or body)
 
@@ -87,22 +92,8 @@ async def test_the_key_is_sent_to_its_server_only_and_does_not_show() -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_no_redirect_carries_the_key_of_a_server_elsewhere(status: int) -> None:
     asked: list[str] = []
-
-    class Redirect(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(status)
-            self.send_header("Location", "/elsewhere")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirect) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        there = f"http://127.0.0.1:{server.server_port}/v1"
+    with answering(b"", status, asked=asked) as there:
         assert await discover([Server("OpenAI", there, "OPENAI_API_KEY", "sesame")]) == ()
-        server.shutdown()
     assert asked == ["/v1/models"]
 
 

@@ -104,5 +104,7 @@ def test_a_date_to_wait_for_is_counted_from_the_date_of_the_response() -> None:
     assert retry_after_s(headers, NOW) == 30.0
 
 
-def test_a_date_in_the_past_is_no_wait() -> None:
+def test_a_date_in_the_past_is_no_wait_and_the_longest_is_an_hour() -> None:
     assert retry_after_s({"retry-after": "Wed, 31 Dec 2025 00:00:00 GMT"}, NOW) == 0.0
+    waits = [retry_after_s({"retry-after": wait}, NOW) for wait in ("3599", "7200", "inf")]
+    assert waits == [3599.0, 3600.0, None]

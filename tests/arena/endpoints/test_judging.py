@@ -172,6 +172,26 @@ def test_an_endpoint_says_what_answered(
     assert (completion.model, completion.fingerprint) == expected
 
 
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"completion_tokens": 100}, (100, None)),
+        ({"completion_tokens": 100, "thought": 80}, (100, 80)),
+        ({"completion_tokens": 100, "thought": 80, "total_tokens": 110}, (100, 80)),
+        ({"completion_tokens": 100, "thought": 80, "total_tokens": 190}, (180, 80)),
+        ({"completion_tokens": 20, "thought": 80}, (100, 80)),
+    ],
+)
+def test_tokens_of_thoughts_are_counted_once_whether_or_not_they_are_among_the_others(
+    usage: dict[str, int], tokens: tuple[int, int | None]
+) -> None:
+    thought = {"completion_tokens_details": {"reasoning_tokens": usage.get("thought")}}
+    counted = {"prompt_tokens": 10, **usage, **thought}
+    body = {"choices": [{"message": {"content": "m"}}], "usage": counted}
+    end = read_completion(json.dumps(body)).finished
+    assert (end.tokens_in, end.tokens_out, end.tokens_thinking) == (10, *tokens)
+
+
 async def test_an_alternative_of_probability_zero_is_left_out() -> None:
     """Some servers write what is no JSON, and a reply is kept as JSON: absence says the same."""
     token = {"token": "m", "logprob": 0.0, "top_logprobs": [{"token": "M", "logprob": -math.inf}]}

@@ -14,6 +14,7 @@ from arena.domain.model import Model
 from arena.domain.vote import Chunk, FailureClass, Finished, TextDelta
 from arena.endpoints.client import Endpoints
 from arena.endpoints.offline import RecordedTransport, load_recording, load_recordings
+from arena.endpoints.trial import try_all
 from arena.errors import EndpointError, SettingsError
 from judge.case import Message
 from rating.tables.files import VISIBLE, storable
@@ -90,18 +91,12 @@ def test_a_file_that_is_wrong_is_refused_by_place_and_value(
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named_and_its_model(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"none\.json': there is no such file"):
         load_recording(tmp_path / "none.json")
-
-
-def test_the_model_of_a_missing_file_is_named(tmp_path: Path) -> None:
     gone = replace(MODEL, recording=str(tmp_path / "none.json"))
     with pytest.raises(SettingsError, match=r"recording of model 'rec' .* no such file"):
         load_recordings([gone])
-
-
-def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     path = tmp_path / "latin.json"
     path.write_bytes(b'[{"instruction": "caf\xe9"}]')
     with pytest.raises(SettingsError, match=r"Line 1 of .* is not UTF-8 \(byte 0xe9\)"):
@@ -163,6 +158,18 @@ async def test_what_is_not_recorded_is_not_found(messages: tuple[Message, ...]) 
     with pytest.raises(EndpointError, match="does not hold this prompt") as caught:
         await replay({"hi": "Hello."}, *messages)
     assert caught.value.failure is FailureClass.NOT_FOUND
+
+
+async def test_a_model_that_answers_from_recordings_is_tried_by_a_prompt_that_it_has() -> None:
+    recording = RecordedTransport({"rec": {"hi": "Hello."}}, {"rec": QUICKLY})
+    endpoints = Endpoints({}, transports={"recorded://": recording})
+    other = replace(MODEL, id="other", model="other")
+    trials = await try_all(endpoints, [MODEL, other], {"rec": ("hi",)})
+    await endpoints.aclose()
+    assert (trials["rec"].failure, trials["rec"].sentence) == (None, "")
+    assert 0 < (trials["rec"].first_s or 0) <= (trials["rec"].seconds or 0)
+    assert (trials["other"].failure, trials["other"].seconds) == (FailureClass.NOT_FOUND, None)
+    assert "no recording of 'other'" in trials["other"].sentence
 
 
 async def test_a_model_without_a_recording_is_not_found() -> None:

@@ -210,12 +210,22 @@ def test_answers_to_one_voter_have_a_cap_of_their_own(tmp_path: Path, command: C
         refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
         eve.play()
         admin.play()
-        shown = command("status", "--database", served.database, "--format", "json").stdout
+        status = ("status", "--database", served.database)
+        shown = command(*status, "--format", "json").stdout
+        printed = " ".join(command(*status, COLUMNS="200").stdout.split())
         page = admin.get("/admin").text.partition('id="spenders"')[2]
     assert refused.status_code == 429
     assert "Answers to your prompts have reached the cost limit" in refused.json()["detail"]
     spent = json.loads(shown)
     assert [one["answers"] for one in spent["spenders"]] == [2, 2, 2]
+    assert f"and ${spent['dollars']:,.2f} was spent (no limit)." in printed
+    for one in spent["spenders"]:
+        cells = (one["voter"][:12], one["name"] or "–", "2", f"{one['dollars']:,.2f}")
+        assert f"│ {' │ '.join(cells)} │" in printed
+    for one in spent["models"]:
+        seconds = (f"{one[f'first_token_p{n}_s']:.2f} s" for n in (50, 95))
+        cells = (one["model"], f"{one['answers']}", "0", *seconds, f"{one['dollars']:,.2f}")
+        assert f"│ {' │ '.join(cells)} │" in printed
     on_page = [
         one["voter"] for one in spent["spenders"] if f"<bdi>{one['voter'][:8]}</bdi>" in page
     ]
@@ -347,16 +357,28 @@ def test_a_visitor_with_three_running_battles_is_refused_a_fourth_at_once_and_ot
 
 def test_a_network_that_has_its_share_is_refused_and_another_plays(tmp_path: Path) -> None:
     with (
-        slow_arena(tmp_path, running_per_address=2, trusted_proxies="127.0.0.1") as served,
+        slow_arena(
+            tmp_path,
+            running_per_address=2,
+            streams_per_address=1,
+            streams=1,
+            trusted_proxies="127.0.0.1",
+        ) as served,
         ExitStack() as stack,
     ):
         ada, bob, cleo = (stack.enter_context(served.visitor()) for _ in "abc")
         for somebody, address in ((ada, "1.1.1.1"), (bob, "1.1.1.1"), (cleo, "2.2.2.2")):
             somebody.client.headers["X-Forwarded-For"] = address
-        ada.open()
-        bob.open()
+        events = [f"/api/v1/battles/{one.open()}/events" for one in (ada, bob)]
         assert refused(ada, 429).startswith("2 of your network's battles may be answered")
-        cleo.open()
+        events.append(f"/api/v1/battles/{cleo.open()}/events")
+        with ada.client.stream("GET", events[0]):
+            of_network, of_all = (
+                one.get(path) for one, path in zip((bob, cleo), events[1:], strict=True)
+            )
+        assert (of_network.status_code, of_all.status_code) == (429, 503)
+        assert of_network.json()["detail"].startswith("1 of your network's streams may be open")
+        assert of_all.json()["detail"].startswith("The arena is full: 1 of its streams may be")
 
 
 def test_a_full_arena_says_so_at_once(tmp_path: Path) -> None:

@@ -331,11 +331,17 @@ def test_an_invitation_that_is_revoked_lets_nobody_in(served: Served, command: C
         assert "revoked the invitation of Ada Lovelace" in text_of(admin.get("/admin/log").text)
         gone = admin.post("/admin/people/invitation", data=revoke)
         assert "there is no such user or pending invitation" in text_of(gone.text)
-    command("people", "invite", "Grace", "--role", "voter", *at)
+    given = ("--role", "voter", "--uses", "3", "--days", "2", "--url", "https://a.example/")
+    made = command("people", "invite", "Grace", *given, *at).stdout
+    assert made.startswith("https://a.example/join/")
+    assert "It lets in 'Grace' as voter, 3 times, until" in made
     users = json.loads(command("people", "list", "--format", "json", *at).stdout)
     (one,) = users["invitations"]
-    assert (one["name"], one["role"], one["used"], one["uses"]) == ("Grace", "voter", 0, 1)
-    assert "invited until" in command("people", "list", *at).stdout
+    assert (one["name"], one["role"], one["used"], one["uses"]) == ("Grace", "voter", 0, 3)
+    created, expires = (datetime.fromisoformat(one[key]) for key in ("created", "expires"))
+    assert expires - created == timedelta(days=2)
+    shown = command("people", "list", *at, COLUMNS="200").stdout
+    assert re.search(rf"Grace .* invited until {expires:%Y-%m-%d} .* 0 of 3 joined", shown)
     changed = command("people", "change", "Grace", "--role", "researcher", *at).stdout
     assert "gives the role researcher" in changed
     assert "lets nobody in" in command("people", "change", one["id"], "--block", *at).stdout
@@ -436,6 +442,29 @@ def test_flagged_battles_and_held_rules_stand_in_the_room(served: Served) -> Non
         words = text_of(admin.get("/admin/policies").text)
         assert "Rule rings is suspended: it would exclude 34% of the votes" in words
         assert "default-v3" in words
+
+
+def test_a_file_is_made_of_the_days_that_are_asked_for_and_it_is_logged(served: Served) -> None:
+    now = datetime.now(UTC)
+    before, after, later = (f"{now + timedelta(days=n):%Y-%m-%d}" for n in (-1, 1, 2))
+    with as_admin(served) as admin:
+        admin.vote(admin.play(), "model_a")
+        page = admin.get("/admin/exports").text
+        following = (now.replace(day=28) + timedelta(days=4)).replace(day=1)
+        for name, day in (("since", now.replace(day=1)), ("until", following)):
+            assert f'name="{name}" value="{day:%Y-%m-%d}"' in page
+        form = {"what": "battles", "ending": "csv", "since": before, "until": after}
+        made = admin.post("/admin/exports", data=form)
+        assert made.headers["content-disposition"] == 'attachment; filename="battles.csv"'
+        assert made.text.count(",voted,") == 1
+        none = admin.post("/admin/exports", data=form | {"since": after, "until": later})
+        assert none.text.count(",voted,") == 0
+        for wrong, why in (({"until": before}, "Nothing lies between"), ({"what": "x"}, "Choose")):
+            answer = admin.post("/admin/exports", data=form | wrong)
+            assert (answer.status_code, why in answer.text) == (422, True)
+        acts = text_of(admin.get("/admin/log").text)
+    assert acts.count("Ada Lovelace exported battles") == 2
+    assert f"from: {before}" in acts
 
 
 NEW = """[[models]]
@@ -628,8 +657,13 @@ def test_a_model_that_fails_ten_times_in_a_row_is_paused_until_somebody_resumes_
         for _ in range(6):
             other.play()
         assert asked() == seen, "it is drawn no more"
-        printed = command("status", "--database", served.database).stdout
+        printed = command("status", "--database", served.database, COLUMNS="500").stdout
         assert "id-z is paused since" in printed
+        assert re.search(
+            r"id-z: key refused, \d+ times, last at .*: status 401, Incorrect", printed
+        )
+        assert "Replace a refused key in the file that ARENA_KEYS names" in printed
+        assert "Add credit" not in printed
         status = command("status", "--format", "json", "--database", served.database).stdout
         (one,) = json.loads(status)["paused"]
         assert (one["model"], one["failure"]) == ("id-z", "auth")

@@ -30,7 +30,10 @@ from tests.sqlite import new_sqlite
 
 LABELS = {
     "category": (LabelCount("code", 300, 0.6), LabelCount("other", 200, 0.4)),
-    "language": (LabelCount("en", 450, 0.9), LabelCount("fr", 50, 0.1)),
+    "language": (
+        *(LabelCount("en", 421, 0.842), LabelCount("fr", 50, 0.1)),
+        LabelCount("it", 29, 0.058),
+    ),
     "intent": (LabelCount("asking", 500, 1.0),),
 }
 CODE = AskedLabel("default-v3", "category", "code")
@@ -161,6 +164,7 @@ def test_a_board_of_one_label_leads_to_two_where_votes_may_be_enough() -> None:
     links = [link["href"] for link in Page(shown(a_label_board())).all("a")]
     assert "/leaderboard?category=code&language=fr" in links
     assert "/leaderboard?category=code&intent=asking" not in links  # of all prompts
+    assert "/leaderboard?category=code&language=it" not in links  # too few votes
     asked = replace(CODE, also=(("language", "fr"),)).both()
     assert "Code and" in text(shown(a_label_board()))
     both = shown(a_label_board(facet=asked.facet, value=asked.value), asked)
@@ -175,6 +179,11 @@ def test_ranks_in_other_mixes_which_have_no_interval_are_on_no_board() -> None:
     unknown = replace(a_label_row(), other_mixes=None)
     row = a_label_board(rows=(unknown,)).to_rows()[0]
     assert (row["other_mixes_best"], row["other_mixes_worst"]) == (None, None)
+    known = a_label_board().to_rows()[0]
+    assert [known[f"other_mixes_{end}"] for end in ("best", "worst")] == [2, 5]
+    ends = ("", "_lower", "_upper")
+    assert [known[f"effect{end}"] for end in ends] == [23.4, -10.2, 57.0]
+    assert [known[f"corrected{end}"] for end in ends] == [25.1, -11.0, None]
 
 
 def test_labels_on_request_are_offered_without_a_count_and_marked_when_shown() -> None:

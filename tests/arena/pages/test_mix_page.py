@@ -72,7 +72,8 @@ def test_two_models_of_one_s_choice_are_compared(ada: Visitor) -> None:
     below, above = body["ratings"][3]["model"], body["ratings"][1]["model"]
     words = text(ada.get(f"/mix?code=1&a={below}&b={above}").text)
     pair = next(one for one in body["pairs"] if (one["a"], one["b"]) == (above, below))
-    assert f"{1 - pair['preferred']:.2f} {1 - pair['upper']:.2f} to" in words
+    mirrored = [f"{1 - pair[name]:.2f}" for name in ("preferred", "upper", "lower")]
+    assert "{} {} to {}".format(*mirrored) in words
     order = ["x", "y", "z"]
     assert pair_among(order, "", "") == ("x", "y")
     assert pair_among(order, "y", "y") == ("y", "x")

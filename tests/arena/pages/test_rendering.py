@@ -243,11 +243,17 @@ def test_what_is_not_known_comes_last_whichever_way_the_rows_run(
     make_board: MakeBoard, make_row: MakeRow
 ) -> None:
     dear, cheap = make_row("dear"), replace(make_row("cheap"), price_per_1000=0.1)
-    unknown = replace(make_row("unknown"), price_per_1000=None)
+    cheap = replace(cheap, votes=7, win_rate=0.9, median_s=9.0)
+    unknown = replace(make_row("unknown"), price_per_1000=None, median_s=None)
+    unknown = replace(unknown, votes=1, win_rate=0.1)
     board = make_board(rows=(unknown, dear, cheap))
-    for sort, names in (("price", ["cheap", "dear"]), ("-price", ["dear", "cheap"])):
+    up, down = ["cheap", "dear"], ["dear", "cheap"]
+    orders = {"price": up, "-price": down, "median": down, "-median": up}
+    for sort, names in (orders | {"votes": down, "wins": up}).items():
         rows = Selection.of(sort, "").rows(board)
         assert [row.model for row in rows] == [*names, "unknown"]
+    result = [len(Selection.of("", words).rows(board)) for words in ("EA", "stone w", "opal")]
+    assert result == [2, 3, 0]
 
 
 def test_addresses_of_the_standings_carry_what_was_chosen(make_board: MakeBoard) -> None:

@@ -147,6 +147,16 @@ def test_standings_are_sorted_and_searched_by_address(
     assert "set-cookie" not in answer.headers
 
 
+def test_the_battles_of_a_model_lead_to_the_report_that_the_roster_names_for_it() -> None:
+    url = "https://rocks.example/report"
+    with parts_of(show_battles=True) as parts:
+        models = (replace(parts.models[0], contamination_report=url), parts.models[1])
+        with served(open_pages(pages_router(replace(parts, models=models)))) as client:
+            own, other = (client.get(f"/battles?model={one.id}") for one in models)
+    assert (own.status_code, other.status_code) == (200, 200)
+    assert (url in own.text, url in other.text) == (True, False)
+
+
 def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx2.Client) -> None:
     mine = client.get("/votes", headers={"Cookie": "voter=ann"})
     assert "Asked by ann" in mine.text

@@ -2,28 +2,21 @@
 
 import logging
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from arena.domain.battle import BattleState
-from arena.domain.vote import Voter
 from arena.play.battles import Battles
-from arena.play.matchmaking import Rules
-from tests.arena.play.test_live import models_of, playing
+from tests.arena.play.test_live import FAST as QUICK
+from tests.arena.play.test_live import end_of, models_of, playing
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.provider_errors import PASSING, SPENT, ProviderError
 from tests.sqlite import new_sqlite
 
-ADA = Voter("ada")
-FAST = Rules(
-    characters_per_s=100_000,
-    prior_delay_s=0,
-    tick_s=0.01,
-    checkpoint_s=60,
-    retry_pauses_s=(0.01, 0.01),
-)
+FAST = replace(QUICK, checkpoint_s=60)
 
 
 def saying(error: ProviderError) -> Behaviour:
@@ -59,12 +52,7 @@ async def battles(server: FaultyServer, tmp_path: Path, clock: Clock) -> AsyncIt
 
 
 async def play(battles: Battles, times: int) -> list[BattleState]:
-    ends = []
-    for _ in range(times):
-        opened = await battles.open(ADA, "Why?")
-        looks = [snapshot async for snapshot in battles.watch(opened.battle_id, ADA)]
-        ends.append(looks[-1].state)
-    return ends
+    return [(await end_of(battles)).state for _ in range(times)]
 
 
 def asked(server: FaultyServer, name: str) -> int:

@@ -16,16 +16,10 @@ from arena.play.matchmaking import NOT_SAVED
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from tests.arena.play import test_live
-from tests.arena.play.test_live import ADA, LONG, answers, arena, server, until, watch
+from tests.arena.play.test_live import ADA, LONG, answers, arena, end_of, server, until, watch
 from tests.faulty_server import Behaviour, FaultyServer
 
 __all__ = ["server"]
-
-
-async def end_of(battles: Battles) -> Snapshot:
-    """Open a battle, and watch it to its end."""
-    opened = await battles.open(ADA, "Why?")
-    return (await asyncio.wait_for(watch(battles, opened.battle_id), 60))[-1]
 
 
 def state_in_log(tmp_path: Path, battle_id: str) -> tuple[BattleState, str | None]:

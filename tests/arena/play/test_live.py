@@ -112,6 +112,12 @@ async def watch(battles: Battles, battle_id: str) -> list[Snapshot]:
     return looks
 
 
+async def end_of(battles: Battles) -> Snapshot:
+    """Open a battle, and watch it to its end."""
+    opened = await battles.open(ADA, "Why?")
+    return (await asyncio.wait_for(watch(battles, opened.battle_id), 60))[-1]
+
+
 def answers(tmp_path: Path) -> list[AnswerRow]:
     store = Store(f"sqlite:///{tmp_path}/arena.db")
     with store.reading() as session:
@@ -148,9 +154,8 @@ async def test_a_fault_of_ours_interrupts_the_battle_and_nobody_waits_for_ever(
 
     monkeypatch.setattr(LiveBattle, "run", run)
     async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
-        opened = await battles.open(ADA, "Why?")
-        snapshots = await asyncio.wait_for(watch(battles, opened.battle_id), 60)
-    assert (snapshots[-1].state, snapshots[-1].message) == (BattleState.INTERRUPTED, INTERRUPTED)
+        last = await end_of(battles)
+    assert (last.state, last.message) == (BattleState.INTERRUPTED, INTERRUPTED)
 
 
 async def test_the_other_model_is_let_go_when_one_fails(
@@ -158,8 +163,7 @@ async def test_the_other_model_is_let_go_when_one_fails(
 ) -> None:
     endless = Behaviour(fault=Fault.ENDLESS, fault_after=10, delay_s=0.01)
     async with arena(server, tmp_path, e=endless, broken=Behaviour(status=500)) as battles:
-        opened = await battles.open(ADA, "Why?")
-        await watch(battles, opened.battle_id)
+        await end_of(battles)
         assert await server.saw_disconnect("e")
 
 
@@ -167,8 +171,7 @@ async def test_an_answer_that_takes_too_long_fails(server: FaultyServer, tmp_pat
     slow = Behaviour(text=LONG, delay_s=0.05)
     rules = replace(FAST, answer_timeout_s=0.2)
     async with arena(server, tmp_path, rules, e=slow, x=Behaviour()) as battles:
-        opened = await battles.open(ADA, "Why?")
-        assert (await watch(battles, opened.battle_id))[-1].state is BattleState.FAILED
+        assert (await end_of(battles)).state is BattleState.FAILED
     assert {a.error_class for a in answers(tmp_path)} == {"timeout", None}
 
 
@@ -248,10 +251,9 @@ async def test_a_battle_that_is_being_written_when_the_end_comes_ends_well(
 
 async def test_a_vote_is_taken_until_the_very_end(server: FaultyServer, tmp_path: Path) -> None:
     async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
-        opened = await battles.open(ADA, "Why?")
-        await watch(battles, opened.battle_id)
+        battle_id = (await end_of(battles)).battle_id
         await battles.drain(0)
-        assert (await battles.vote(opened.battle_id, ADA, Choice.A, "k")).reveal is not None
+        assert (await battles.vote(battle_id, ADA, Choice.A, "k")).reveal is not None
 
 
 async def test_the_longest_prompt_is_accepted_and_one_character_more_is_refused(
@@ -273,8 +275,7 @@ async def test_answers_that_cannot_be_saved_are_not_there_to_vote_on(
 
     async with arena(server, tmp_path, x=Behaviour(), y=Behaviour()) as battles:
         monkeypatch.setattr(Store, "close_answers", broken)
-        opened = await battles.open(ADA, "Why?")
-        last = (await watch(battles, opened.battle_id))[-1]
+        last = await end_of(battles)
     assert (last.state, last.message) == (BattleState.FAILED, NOT_SAVED)
 
 
@@ -286,8 +287,7 @@ async def test_every_mode_ends_with_both_answers_whole(
     async with arena(
         server, tmp_path, rules, x=Behaviour(text=LONG), y=Behaviour(text=LONG, delay_s=0.002)
     ) as battles:
-        opened = await battles.open(ADA, "Why?")
-        last = (await watch(battles, opened.battle_id))[-1]
+        last = await end_of(battles)
     assert last.turns[0].a.text == last.turns[0].b.text == LONG
 
 
@@ -299,8 +299,7 @@ async def test_a_battle_goes_at_the_pace_of_the_answers_before_it_and_after_a_re
     async with arena(server, tmp_path, rules, x=slow, y=Behaviour(text=LONG)) as battles:
         assert battles.paces.of(["x", "y"]).rate == 1000
         for _ in range(2):
-            opened = await battles.open(ADA, "Why?")
-            await watch(battles, opened.battle_id)
+            await end_of(battles)
         pace = battles.paces.of(["x", "y"])
     assert pace.rate < 1000
     store = Store(f"sqlite:///{tmp_path}/arena.db")

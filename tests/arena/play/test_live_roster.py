@@ -1,5 +1,6 @@
 """Models come and go while the arena runs: every process agrees, and no battle is broken off."""
 
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -266,6 +267,12 @@ def test_two_models_of_one_name_are_refused(
         command("models", "add", str(twin), "--database", served.database),
         "id-x and id-z would have the same name 'NAME X'",
     )
+    at = ("--database", served.database)
+    other = write_roster(tmp_path / "other.toml", server, "y", system_prompt="Be brief.")
+    command("models", "weight", "id-y", "2.5", *at)
+    added = command("models", "add", str(other), *at, COLUMNS="200")
+    assert added.stderr == "id-y answers differently from before: give it a new id.\n"
+    assert re.search(r"id-y .* 2\.5 ", added.stdout), "the weight stays"
     with closing(Store(served.database)) as store:
         assert len(store.read(roster.entries)) == 3
 

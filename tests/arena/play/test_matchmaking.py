@@ -14,6 +14,7 @@ from arena.domain.battle import Sampler, Wins
 from arena.domain.model import Model
 from arena.errors import StoreError
 from arena.play import matchmaking
+from arena.play.battles import Field
 from arena.play.matchmaking import Draw, Known, Matchmaker, draw_one, pair_probabilities, sides
 from rating.likelihood import solve
 from rating.typing import Floats
@@ -342,3 +343,13 @@ def test_two_models_are_needed(weights: tuple[float, ...]) -> None:
     pool = models(*weights)
     with pytest.raises(ValueError, match="two models"):
         matchmaker(pool, Sampler.WEIGHTED).draw(pool)
+
+
+def test_where_recordings_battle_the_prompts_that_two_can_answer_are_offered() -> None:
+    first, second, live, other = models(1, 1, 1, 1)
+    recorded = {"m0": ("p", "q"), "m1": ("q", "r")}
+    assert Field.of([first, second], recorded).offered == ("q",)
+    disabled = recorded | {"rested": ("p", "r")}
+    assert Field.of([first, second], disabled).offered == ("q",), "who is drawn answers"
+    assert Field.of([first, second, live], recorded).offered == ("p", "q", "r")
+    assert Field.of([first, live, other], recorded).offered is None, "any prompt is answered"

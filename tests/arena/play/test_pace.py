@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -258,3 +259,12 @@ def test_only_the_newest_answers_count_and_those_of_other_rates_not_at_all() -> 
     old = [steady(70, 1000)] * 100
     assert chosen([*old, *quick], quick) == chosen(quick, quick)
     assert chosen([*quick, Took([9.0], 9.0, 9)], quick) == chosen(quick, quick)
+
+
+def test_a_recorded_answer_is_written_as_its_model_wrote_before() -> None:
+    """As if two seconds passed before its first word, and its rest took five."""
+    known = Paces(Rules(answer_timeout_s=100, prior_characters_per_s=30), ["x", "y"])
+    known.learn("x", Took([0.0] * (len(RATES) - 1) + [5.0], 7.0, 1000))
+    assert known.tempo_of("x", 500, Random(1)) == (2.0, 200.0)
+    assert known.tempo_of("y", 500, Random(1)) == (1.0, 30.0), "nothing is known of it"
+    assert known.tempo_of("y", 5000, Random(1)) == (1.0, 100.0), "in half of the time there is"

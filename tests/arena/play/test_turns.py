@@ -2,18 +2,19 @@
 
 import threading
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from arena.domain.battle import BattleState
+from arena.domain.battle import VOTE_WITHIN, BattleState
 from arena.domain.vote import Choice
 from arena.errors import BadPromptError, NotReadyError
 from arena.play.battles import Battles
 from arena.store.chain import AnswerKey
 from arena.store.store import Store
-from tests.arena.play.test_live import ADA, answers, arena, server, watch
+from tests.arena.play.test_live import ADA, FAST, answers, arena, models_of, playing, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 __all__ = ["server"]
@@ -165,3 +166,24 @@ async def test_an_empty_turn_is_refused(server: FaultyServer, tmp_path: Path) ->
         with pytest.raises(BadPromptError):
             await battles.reply(battle_id, ADA, "  ")
         assert (await battles.look(battle_id, ADA)).turn == 1
+
+
+async def test_a_battle_that_is_left_for_a_day_takes_no_vote_turn_or_attempt(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    now = [datetime(2026, 11, 24, 12, tzinfo=UTC)]
+    models = models_of(server, {"x": Behaviour(), "y": Behaviour()})
+    url = f"sqlite:///{tmp_path}/arena.db"
+    async with playing(url, models, FAST, now=lambda: now[0]) as battles:
+        battle_id = await ready(battles)
+        now[0] += VOTE_WITHIN
+        assert (await battles.look(battle_id, ADA)).state is BattleState.READY
+        now[0] += timedelta(seconds=1)
+        assert (await battles.look(battle_id, ADA)).state is BattleState.EXPIRED
+        for act in (
+            battles.vote(battle_id, ADA, Choice.A, "k"),
+            battles.reply(battle_id, ADA, "And then?"),
+            battles.regenerate(battle_id, ADA),
+        ):
+            with pytest.raises(NotReadyError, match="left for too long without a vote"):
+                await act

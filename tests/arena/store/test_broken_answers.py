@@ -49,7 +49,6 @@ from arena.store.verify import back_up, restore, verify
 from rating.tables.files import storable
 from tests.arena.store.battles import A1, ADA, B1, MODELS, NOW, ballot, complete, new_battle
 from tests.command import Command
-from tests.postgresql import new_database
 from tests.sqlite import new_sqlite
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "arena_before_default_v3.json"
@@ -75,14 +74,12 @@ def upgraded(
     request: pytest.FixtureRequest, golden: dict[str, Any], tmp_path: Path
 ) -> Iterator[Store]:
     old = write_old(golden, tmp_path)
-    if request.param == "in place":
-        with closing(Store(f"sqlite:///{old}")) as store:
-            yield store
-        return
-    with new_database(request.getfixturevalue("postgresql")) as url:
+    url = f"sqlite:///{old}"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("url")
         restore(old, url, lambda _done, _total: None)
-        with closing(Store(url)) as store:
-            yield store
+    with closing(Store(url)) as store:
+        yield store
 
 
 def exported(store: Store, policy: Policy, file: Path, *, everything: bool = False) -> Path:

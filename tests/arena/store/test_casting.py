@@ -167,12 +167,17 @@ def test_the_log_gives_every_vote_back(store: Store) -> None:
         votes = blocks.columns(session, DEFAULT)
         past = battles.past_battles(session, "ada", NOW)
         assert battles.past_battles(session, "bob", NOW) == []
+        assert battles.votes_of(session, "ada") == 1, "a skip is none"
     assert votes.values("winner") == [Choice.BOTH_BAD, Choice.SKIP]
     assert votes.values("left_out") == [None, "skipped"]
     assert votes.created[0] == microseconds(NOW + timedelta(seconds=9))
     assert [p.battle_id for p in past] == ["b3", "b2", "b1"], "newest first"
     assert [p.choice for p in past] == [None, Choice.SKIP, Choice.BOTH_BAD]
-    assert [p.model_a_name for p in past] == [None, None, "Basalt"], "only a vote reveals names"
+    names = [(p.model_a_name, p.model_b_name) for p in past]
+    assert names == [(None, None)] * 2 + [("Basalt", "Quartz")], "only a vote reveals names"
+    assert [(p.created - NOW).seconds for p in past] == [0, 9, 9], (
+        "when it was voted on, if it was"
+    )
 
 
 def test_model_records_count_how_battles_ended(store: Store) -> None:
@@ -182,14 +187,16 @@ def test_model_records_count_how_battles_ended(store: Store) -> None:
     failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
     stopped = replace(complete("Sc"), status=AnswerStatus.STOPPED)
     store.close_answers("b3", BattleState.FAILED, {A1: failed, B1: stopped}, message="-", now=NOW)
-    with store.writing() as session:  # an answer whose cost is not known
+    with store.writing() as session:  # an answer whose cost is not known, and a slow dear model
+        of_b = col(AnswerRow.side) == "b"
+        session.exec(update(AnswerRow).where(of_b).values(cost=0.003, duration_s=5.0))
         session.exec(update(AnswerRow).where(col(AnswerRow.battle_id) == 1).values(cost=None))
     with store.reading() as session:
         basalt, quartz = log.model_records(session, LATER)
     assert (basalt.battles, basalt.failed, basalt.abandoned) == (3, 1, 1)
     assert (quartz.battles, quartz.failed, quartz.abandoned) == (3, 0, 1)
-    assert basalt.price_per_1000 == pytest.approx(1.01)
-    assert basalt.median_s == 2.0
+    assert (basalt.price_per_1000, quartz.price_per_1000) == pytest.approx((1.01, 3.0))
+    assert (basalt.median_s, quartz.median_s) == (2.0, 5.0)
 
 
 STORED = [state for state in BattleState if state is not BattleState.EXPIRED]

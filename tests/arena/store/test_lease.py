@@ -67,12 +67,6 @@ def store(database_url: str) -> Iterator[Store]:
     store.close()
 
 
-@pytest.fixture
-def on_postgresql(postgresql: str) -> Iterator[str]:
-    with new_database(postgresql) as url:
-        yield url
-
-
 def states(store: Store) -> dict[str, str]:
     with store.reading() as session:
         rows = session.exec(select(BattleRow.public_id, BattleRow.state)).all()
@@ -153,12 +147,12 @@ def test_whoever_takes_a_battle_up_again_runs_it(store: Store, database_url: str
         assert session.exec(runs_b2).one() == store.process
 
 
-def test_a_lease_that_was_lost_with_its_connection_is_taken_again(on_postgresql: str) -> None:
-    ours, theirs = Store(on_postgresql), Store(on_postgresql)
+def test_a_lease_that_was_lost_with_its_connection_is_taken_again(url: str) -> None:
+    ours, theirs = Store(url), Store(url)
     ours.hold_lease()
     ours.register(MODELS, NOW)
     ours.open_battle(new_battle("b1"))
-    hang_up(on_postgresql)
+    hang_up(url)
     assert theirs.interrupt_running("-", looks=2) == 0, "not at the first look"
     ours.hold_lease()
     assert [theirs.interrupt_running("-", looks=2) for _ in range(3)] == [0, 0, 0]
@@ -181,11 +175,11 @@ def hang_up(url: str) -> None:
     admin.dispose()
 
 
-def test_a_lease_that_was_given_up_is_free_at_once(on_postgresql: str) -> None:
+def test_a_lease_that_was_given_up_is_free_at_once(url: str) -> None:
     """Else an arena that begins again leaves the battles before it running, until a later look."""
-    later = Store(on_postgresql)
+    later = Store(url)
     later.register(MODELS, NOW)
-    engine = create_engine(on_postgresql)
+    engine = create_engine(url)
     for _ in range(100):
         lease = Lease(engine)
         lease.hold()
@@ -196,9 +190,9 @@ def test_a_lease_that_was_given_up_is_free_at_once(on_postgresql: str) -> None:
     later.close()
 
 
-def test_a_lock_that_somebody_else_holds_is_said(on_postgresql: str) -> None:
-    store = Store(on_postgresql)
-    admin = create_engine(on_postgresql)
+def test_a_lock_that_somebody_else_holds_is_said(url: str) -> None:
+    store = Store(url)
+    admin = create_engine(url)
     with admin.connect() as connection:
         connection.execute(text("SELECT pg_advisory_lock(:n)"), {"n": store._lease.process})
         with pytest.raises(StoreError, match="still held"):
@@ -210,8 +204,8 @@ def test_a_lock_that_somebody_else_holds_is_said(on_postgresql: str) -> None:
     store.close()
 
 
-def test_a_lease_takes_no_connection_from_the_pool(on_postgresql: str) -> None:
-    store = Store(on_postgresql)
+def test_a_lease_takes_no_connection_from_the_pool(url: str) -> None:
+    store = Store(url)
     store.hold_lease()
     assert store.engine.pool.status().count("Current Checked out connections: 0") == 1
     store.close()

@@ -1,10 +1,27 @@
 """Behind a number lie the battles that its policy counts, and no others."""
 
+from dataclasses import replace
+
+from sqlmodel import col, update
+
 from arena.domain.battle import BattleState
+from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Policy, Voter, VoterKind
+from arena.play.live import stored_snapshot
 from arena.store import battles, blocks
 from arena.store.store import Store
-from tests.arena.store.battles import A1, B1, NOW, ballot, complete, exclude, new_battle, ready
+from arena.store.tables import BattleRow
+from tests.arena.store.battles import (
+    A1,
+    B1,
+    MODELS,
+    NOW,
+    ballot,
+    complete,
+    exclude,
+    new_battle,
+    ready,
+)
 
 
 def voted(store: Store, battle_id: str, choice: Choice, kind: VoterKind) -> None:
@@ -44,8 +61,21 @@ def test_what_a_policy_counts_is_shown_and_nothing_else(store: Store) -> None:
 def test_votes_are_read_by_model_by_pair_and_in_parts(store: Store) -> None:
     for n in range(5):
         voted(store, f"b{n}", Choice.A, VoterKind.ANONYMOUS)
-    assert shown(store, models=["quartz"]) == ["b4", "b3", "b2", "b1", "b0"]
-    assert len(shown(store, models=["quartz", "basalt"])) == 5
+    third = Model(id="third", name="Third", endpoint="pocket://x", model="third")
+    store.register((*MODELS, third), NOW)
+    with store.writing() as session:
+        session.exec(
+            update(BattleRow).where(col(BattleRow.public_id) == "b1").values(model_b="third")
+        )
+    wanted = (
+        ["quartz"],
+        ["quartz", "basalt"],
+        ["third"],
+        ["third", "basalt"],
+        ["third", "quartz"],
+    )
+    others = ["b4", "b3", "b2", "b0"]
+    assert [shown(store, models=models) for models in wanted] == [others] * 2 + [["b1"]] * 2 + [[]]
     with store.reading() as session:
         first = battles.counted(session, DEFAULT, most=2)
         assert first is not None
@@ -58,14 +88,16 @@ def test_votes_are_read_by_model_by_pair_and_in_parts(store: Store) -> None:
 
 def test_the_attempts_that_the_vote_pins_are_shown(store: Store) -> None:
     store.open_battle(new_battle("b"))
-    store.close_answers(
-        "b",
-        BattleState.READY,
-        {A1: complete("Mine."), B1: complete("Yours.")},
-        message=None,
-        now=NOW,
-    )
-    store.cast(ballot("b", Choice.B))
+    late = replace(complete("Yours."), first_token_s=1.5, tokens_out=50)
+    both = {A1: complete("Mine."), B1: late}
+    store.close_answers("b", BattleState.READY, both, message=None, now=NOW)
+    receipt, _ = store.cast(ballot("b", Choice.B))
+    assert receipt.reveal is not None
+    assert [(m.name, m.latency_s, m.tokens) for m in (receipt.reveal.a, receipt.reveal.b)] == [
+        ("Basalt", 0.5, 100),
+        ("Quartz", 1.5, 50),
+    ]
+    assert stored_snapshot(store.battle("b", "ada")).receipt == receipt
     with store.reading() as session:
         shown = battles.battle(session, DEFAULT, "b")
     assert shown is not None
@@ -73,4 +105,4 @@ def test_the_attempts_that_the_vote_pins_are_shown(store: Store) -> None:
         ("Why is the sky blue?", "Mine.", "Yours.")
     ]
     assert (shown.vote.choice, shown.vote.seconds) == (Choice.B, 9.0)
-    assert {shown.vote.model_a.name, shown.vote.model_b.name} == {"Basalt", "Quartz"}
+    assert (shown.vote.model_a.name, shown.vote.model_b.name) == ("Basalt", "Quartz")

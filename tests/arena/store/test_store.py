@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from arena.domain.model import Kind
 from arena.domain.vote import DEFAULT, Voter
 from arena.errors import StoreError, UnknownBattleError
 from arena.store import kept_boards, log
-from arena.store.chain import Took
+from arena.store.chain import AnswerOutcome, Took
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, VoteRow, fingerprint
 from tests.arena.store.battles import (
@@ -61,6 +62,54 @@ def test_what_answers_took_is_recalled_by_model_the_newest_last(store: Store) ->
         model_a: [Took([0.0, n / 2], 2.0, n) for n in (1, 2, 3)],
         model_b: [],
     }
+
+
+def test_the_status_says_of_a_day_how_each_model_answered_and_who_it_cost_most(
+    store: Store,
+) -> None:
+    ends = (None, "timeout", "dropped", None, "timeout", None)
+    for n, end in enumerate(ends):
+        store.open_battle(new_battle(f"b{n}", Voter("ada" if n else "eve")))
+        b = replace(complete(), first_token_s=1.0 + n)
+        if end is not None:
+            sentence = f"no. {n}"
+            status = AnswerStatus.FAILED
+            b = AnswerOutcome(text="", status=status, error_class=end, error_detail=sentence)
+        both = {A1: replace(complete(), first_token_s=(n + 1) / 10), B1: b}
+        store.close_answers(f"b{n}", BattleState.READY, both, message=None, now=NOW)
+    store.open_battle(replace(new_battle("old"), created=NOW - timedelta(days=1)))
+    day = store.read(kept_boards.status, NOW + timedelta(seconds=1), 2.5)
+    assert (day["running"], day["battles"], day["votes"], day["budget"]) == (1, 6, 0, 2.5)
+    failed, well = day["models"]
+    assert (failed["name"], failed["answers"], failed["tokens_out"]) == ("Quartz", 6, 300)
+    times = ("first_token_p50_s", "first_token_p95_s", "dollars")
+    assert [failed[name] for name in times] == pytest.approx([4.0, 6.0, 0.00303])
+    assert [(one["failure"], one["times"], one["sentence"]) for one in failed["failures"]] == [
+        ("timeout", 2, "no. 4"),
+        ("dropped", 1, "no. 2"),
+    ]
+    assert (well["name"], well["answers"], well["failures"]) == ("Basalt", 6, [])
+    assert [well[name] for name in times] == pytest.approx([0.3, 0.6, 0.00606])
+    assert day["dollars"] == pytest.approx(0.00909)
+    assert [(one["voter"], one["answers"]) for one in day["spenders"]] == [("ada", 7), ("eve", 2)]
+    assert [one["dollars"] for one in day["spenders"]] == pytest.approx([0.00707, 0.00202])
+
+
+def test_what_a_voter_asked_for_and_cost_since_a_moment_is_read_the_oldest_first(
+    store: Store,
+) -> None:
+    moments = [NOW + timedelta(minutes=minute) for minute in (0, 3, 1, 2)]
+    for n, when in enumerate(moments):
+        new = new_battle(f"b{n}", Voter("eve" if n == 3 else "ada"))
+        store.open_battle(replace(new, created=when))
+        both = {A1: complete(), B1: complete()}
+        store.close_answers(f"b{n}", BattleState.READY, both, message=None, now=when)
+    with store.reading() as session:
+        assert [*log.prompts_of(session, "ada", NOW)] == [moments[2], moments[1]]
+        spent = log.spent(session, NOW, "ada")
+        assert [when for when, _ in spent] == [moments[2]] * 2 + [moments[1]] * 2
+        assert [cost for _, cost in spent] == pytest.approx([0.00101] * 4)
+        assert len(log.spent(session, NOW)) == 6
 
 
 def test_a_checkpoint_keeps_text_but_never_overwrites_an_end(store: Store) -> None:
@@ -170,28 +219,23 @@ def test_a_model_that_changes_under_its_id_is_noticed(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "same"),
     [
-        {"endpoint": "https://elsewhere.example/v1"},
-        {"model": "another"},
-        {"kind": Kind.SYSTEM},
-        {"system_prompt": "Answer in rhyme."},
-        {"decoding": {"temperature": 0.25}},
-        {"recording": "answers.jsonl"},
+        ({"endpoint": "https://elsewhere.example/v1"}, False),
+        ({"model": "another"}, False),
+        ({"kind": Kind.SYSTEM}, False),
+        ({"system_prompt": "Answer in rhyme."}, False),
+        ({"decoding": {"temperature": 0.25}}, False),
+        ({"recording": "answers.jsonl"}, False),
+        ({"name": "Its new name"}, True),
+        ({"organisation": "Another"}, True),
+        ({"weight": 2.5}, True),
     ],
-    ids=lambda change: next(iter(change)),
 )
-def test_whatever_answers_otherwise_is_another_model(change: dict[str, Any]) -> None:
-    assert fingerprint(replace(MODELS[0], **change)) != fingerprint(MODELS[0])
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"name": "Its new name"}, {"organisation": "Another"}, {"weight": 2.5}],
-    ids=lambda change: next(iter(change)),
-)
-def test_what_is_only_said_of_it_leaves_it_the_same(change: dict[str, Any]) -> None:
-    assert fingerprint(replace(MODELS[0], **change)) == fingerprint(MODELS[0])
+def test_what_answers_otherwise_is_another_model_and_what_is_said_of_it_makes_none(
+    change: dict[str, Any], same: bool
+) -> None:
+    assert (fingerprint(replace(MODELS[0], **change)) == fingerprint(MODELS[0])) is same
 
 
 def test_a_thread_that_reads_is_not_let_wait_for_its_own_reading(store: Store) -> None:

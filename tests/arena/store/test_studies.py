@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -389,24 +388,39 @@ def test_left_sides_are_even_over_items(store: Store) -> None:
 
 def test_runs_are_given_without_what_they_took_and_revealed_once_rated(database_url: str) -> None:
     steps = (Step("message", "I look.", cost=0.25, seconds=7.5), Step("tool_call", name="look"))
-    run = AgentRun("m", "s", steps, cost=0.5, seconds=9.5)
-    responses = tuple(
-        Response(f"m{n} · s", (Message("assistant", "Done."),), replace(run, steps=part))
-        for n, part in enumerate((steps, steps[:1]))
+    runs = (
+        AgentRun("m", "s", steps, cost=0.5, seconds=9.5),
+        AgentRun("n", "t", steps[:1], cost=1.5, seconds=3.5),
     )
+    responses = tuple(
+        Response(f"{one.model} · {one.scaffold}", (Message("assistant", f"{one.cost}"),), one)
+        for one in runs
+    )
+    took = {"0.5": ("m · s", 0.5, 9.5), "1.5": ("n · t", 1.5, 3.5)}
     pair = RatingItem("i", "p", (Message("user", "Look."),), responses)
     with closing(Store(database_url)) as store:
-        create(store, [PlannedItem(StudyKind.ITEM, pair)], reveal=True)
-        _, shown = give(store, "ada")
-        assert shown is not None
-        assert (shown.differs, [*shown.revealed]) == (1, [])
-        assert {name for one in shown.steps for step in one for name in step} == {*BLIND}
-        rate(store, "ada", shown)
-        after = store.read(studies.rated, "s", "ada", shown.token, NOW)
-        assert sorted((one["model"], one["cost"], one["seconds"]) for one in after.revealed) == [
-            ("m0 · s", 0.5, 9.5),
-            ("m1 · s", 0.5, 9.5),
+        create(store, [PlannedItem(StudyKind.ITEM, pair)], reveal=True, raters_per_item=5)
+        for who in "abcde":
+            _, shown = give(store, who)
+            assert shown is not None
+            assert (shown.differs, [*shown.revealed]) == (1, [])
+            assert {name for one in shown.steps for step in one for name in step} == {*BLIND}
+            rate(store, who, shown)
+            after = store.read(studies.rated, "s", who, shown.token, NOW)
+            assert after.choice == "a"
+            with store.writing() as session:
+                remarks = StudyRemarks({"a": ["useful"]})
+                studies.remark(session, "s", who, shown.token, remarks)
+            (own,) = store.read(studies.own_ratings, who)
+            assert (own["prompt"], own["choice"]) == ("Look.", "a")
+            assert own["reasons"] == {"a": ["useful"]}
+            assert [(one["model"], one["cost"], one["seconds"]) for one in after.revealed] == [
+                took[answer[0]["content"]] for answer in shown.answers
+            ]
+        row, *more = rows(store)
+        assert {one["sides"] for one in (row, *more)} == {"ab", "ba"}
+        names = ("model", "base_model", "scaffold", "cost", "seconds")
+        assert [[row[f"{name}_{side}"] for name in names] for side in "ab"] == [
+            ["m · s", "m", "s", 0.5, 9.5],
+            ["n · t", "n", "t", 1.5, 3.5],
         ]
-        (row,) = rows(store)
-        assert (row["model_b"], row["base_model_b"], row["scaffold_b"]) == ("m1 · s", "m", "s")
-        assert (row["cost_a"], row["seconds_a"]) == (0.5, 9.5)

@@ -120,18 +120,13 @@ def test_an_export_of_0_1_0_with_all_votes_verifies_and_is_rated_as_before(
 ) -> None:
     (tmp_path / "all.csv").write_text("\n".join([*golden["exports"]["all"], ""]))
     verified = verify_export(tmp_path / "all.csv", golden["head"])
-    assert (verified.problem, verified.votes, verified.hashes_only, verified.deleted) == (
-        None,
-        17,
-        0,
-        1,
-    )
+    assert (verified.problem, verified.votes) == (None, 17)
+    assert (verified.hashes_only, verified.deleted) == (0, 1)
     assert verified.scope is not None
     assert (verified.scope.all_votes, verified.scope.counted) == (None, golden["votes"])
     assert verified.scope.excluded == golden["left_out"]
-    assert (
-        "Exported by version 0.1.0 with policy default-v2" in command("verify", "all.csv").stdout
-    )
+    sentence = command("verify", "all.csv").stdout
+    assert "Exported by version 0.1.0 with policy default-v2" in sentence
     rated = json.loads(command("rate", "all.csv", "--format", "json").stdout)["ratings"]
     for row in rated:
         assert row["rating"] == pytest.approx(golden["ratings"][row["model"]]["rating"], rel=1e-9)

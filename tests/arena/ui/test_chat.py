@@ -222,10 +222,15 @@ def test_a_battle_goes_on_with_further_turns_and_attempts_until_the_vote(beside:
         assert ada.battle not in ("", battle)
 
 
-def test_the_voter_is_that_of_the_battle_page(beside: Served) -> None:
+def test_the_voter_and_the_names_are_those_of_the_battle_page(beside: Served) -> None:
     with guest(beside) as ada:
         ada.ask()
-        assert ada.client.get(f"{beside.url}/api/v1/battles/{ada.battle}").status_code == 200
+        address = f"{beside.url}/api/v1/battles/{ada.battle}"
+        assert ada.client.get(address).status_code == 200
+        message = note(ada.press("vote-tie"))
+        models = ada.client.get(address).json()["models"]
+        a, b = (models[side]["name"] for side in "ab")
+        assert message.endswith(f"A is **{a}**, B is **{b}**.")
 
 
 @pytest.mark.sampled(2)

@@ -73,7 +73,8 @@ ZEROS: list[tuple[str, dict[str, object]]] = [
 
 @pytest.mark.parametrize(("id", "kwargs"), ZEROS)
 def test_at_least_zero_always_holds(id: str, kwargs: dict[str, object]) -> None:
-    assert follows(id, kwargs, ".") is True
+    for none_or_more in (".", "A bad. B, A! [x] *y* Part 1 and Part 2"):
+        assert follows(id, kwargs, none_or_more) is True
 
 
 BOUNDED = [(id, kwargs) for id, kwargs in ZEROS if "at least" in kwargs.values()]
@@ -155,4 +156,11 @@ def test_keywords_stand_for_themselves_and_not_for_patterns() -> None:
     assert follows("keywords:existence", {"keywords": ["(c"]}, "see (C)") is True
     section = {"section_spliter": "*Part*", "num_sections": 1}
     assert follows("detectable_format:multiple_sections", section, "*Part* 1") is True
-    assert follows("detectable_content:postscript", {"postscript_marker": "N.B."}, "nub") is False
+    for marker, text, is_there in (
+        ("N.B.", "nub", False),
+        ("P.P.S", "Bye.\nP. P. S. And thanks.", True),
+        ("P.P.S", "Bye.\nP.S. And thanks.", False),
+    ):
+        assert follows("detectable_content:postscript", {"postscript_marker": marker}, text) is (
+            is_there
+        )

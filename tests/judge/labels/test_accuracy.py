@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from judge.labels.accuracy import Accuracy, accuracies, accuracy_of
+from judge.labels.accuracy import Accuracy, accuracies, accuracy_of, shares
 from judge.labels.taggers import CATEGORIES
+from tests.judge.studies.labels import ends, holds
 
 
 def test_a_difference_is_divided_by_what_the_errors_leave_of_it() -> None:
@@ -16,10 +17,8 @@ def test_a_difference_is_divided_by_what_the_errors_leave_of_it() -> None:
     assert corrected is not None
     assert corrected.value == pytest.approx(75.0 / (0.8 - 0.05))
     assert corrected.value == pytest.approx(75.0 / (tagger.attenuation or math.nan))
-    assert corrected.lower is not None
-    assert corrected.upper is not None
-    assert corrected.lower < 80
-    assert corrected.upper > 120
+    assert ends(corrected)[0] < 80
+    assert ends(corrected)[1] > 120
 
 
 def test_another_share_of_tagged_prompts_is_another_mix_of_right_and_wrong() -> None:
@@ -36,6 +35,9 @@ def test_a_tagger_without_errors_leaves_a_difference_as_it_is() -> None:
     assert perfect is not None
     assert perfect.value == 75.0
     assert (perfect.lower, perfect.upper) == pytest.approx((75 - 19.6, 75 + 19.6), abs=1.0)
+    few = Accuracy("code", 5000, 0, 0, 5000).unattenuated(75, 10, tagged=0.3, df=3, level=0.9)
+    # Student's t of three degrees of freedom is 2.35.
+    assert ends(few) == pytest.approx((75 - 23.5, 75 + 23.5), abs=2.5)
 
 
 @pytest.mark.parametrize(
@@ -78,11 +80,7 @@ def test_intervals_of_planted_differences_hold() -> None:
         a, b = rng.binomial(n, s), rng.binomial(312 - n, f)
         tagger = Accuracy("code", a, b, n - a, 312 - n - b)
         raw = rng.normal(seen, se)
-        corrected = tagger.unattenuated(raw, se, tagged=t)
-        assert corrected is not None
-        assert corrected.lower is not None
-        assert corrected.upper is not None
-        held += corrected.lower <= true <= corrected.upper
+        held += holds(tagger.unattenuated(raw, se, tagged=t), true)
         held_raw += abs(raw - true) <= 1.96 * se
     assert 0.92 <= held / 600 <= 0.985
     assert held_raw / 600 < 0.75  # the difference as it shows is too small
@@ -97,3 +95,18 @@ def test_each_value_of_a_facet_has_rows_in_the_sample() -> None:
     assert accuracy_of("category", "roleplay") == yes_or_no
     assert accuracy_of("intent", "quizzing") == accuracies()["quizzing"]
     assert accuracy_of("language", "xx").true_positives == 0
+
+
+def test_shares_are_corrected_by_the_errors_of_their_own_tagger() -> None:
+    yes = {("code", "yes"): 60, ("hard", "yes"): 20, ("intent", "quizzing"): 30}
+    others = {("category", "code"): 60, ("category", "other"): 40, ("hard", "no"): 80}
+    result = shares(yes | others | {("intent", "asking"): 70})
+    rows = {(one["facet"], one["value"]): one for one in result["labels"]}
+    for (facet, value), n in yes.items():
+        one = rows.pop((facet, value))
+        true = accuracies()[facet if value == "yes" else value].corrected(n, 100)
+        assert true is not None
+        ends = (one["corrected"], one["lower"], one["upper"])
+        assert (one["share"], *ends) == (n / 100, true.value, true.lower, true.upper)
+    assert {*rows} == {("category", "code"), ("category", "other"), ("intent", "asking")}
+    assert not any("corrected" in one for one in rows.values())

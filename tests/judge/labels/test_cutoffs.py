@@ -66,6 +66,18 @@ def test_a_model_without_votes_on_either_side_says_why() -> None:
     assert not_rated == {"gone": "It has no votes."}
 
 
+def test_p_values_are_corrected_for_the_number_of_models() -> None:
+    log, before = votes(600, np.random.default_rng(5), 0.5)
+    first = np.where(before, END - 1, END)
+
+    def p_values(*models: str) -> list[float]:
+        cutoffs = dict.fromkeys(models, CUTOFF)
+        return sorted(one["p"] for one in before_and_after(log, first, cutoffs, 0.95)[0])
+
+    small, large = sorted(p_values(MODELS[0]) + p_values(MODELS[1]))
+    assert p_values(*MODELS[:2]) == pytest.approx([2 * small, max(2 * small, large)])
+
+
 def test_a_prompt_is_as_old_as_the_first_one_like_it() -> None:
     groups = duplicates(["Why is the sky blue?", "why is the  sky blue", *["Hello there"] * 2])
     first = first_written(groups, np.array([5.0, 3.0, np.nan, np.nan]))

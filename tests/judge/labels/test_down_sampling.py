@@ -5,6 +5,9 @@ import pytest
 
 from judge.labels.files import down_sampled
 from judge.labels.material import Duplicates
+from rating.options import RateOptions
+from rating.tables.coding import LoggedVotes
+from rating.tables.counts import rate_source
 from tests.judge.labels.test_overlap import MODELS, WINNERS, votes
 
 
@@ -19,6 +22,23 @@ def test_a_frequent_prompt_counts_as_one_at_the_percentile() -> None:
     (first,) = [one for one in sampled["board"]["moves"] if one["model"] == "basalt"]
     assert first["upper"] is not None
     assert first["moved"] < first["upper"] < 0
+
+
+def ratings(log: LoggedVotes) -> dict[str, float]:
+    rows = rate_source(log, RateOptions()).to_dict()["ratings"]
+    return {row["model"]: row["rating"] for row in rows}
+
+
+def test_votes_alike_on_a_frequent_prompt_move_the_board_as_so_few_of_them_would() -> None:
+    log, _ = votes(2600, np.random.default_rng(5), 0.0)
+    for name, code in (("model_a", 0), ("model_b", 1), ("winner", WINNERS.index("model_a"))):
+        log.texts[name].codes[:600] = code
+    group = np.concatenate([np.zeros(600, int), 1 + np.arange(2000) // 2])
+    sampled, whole = down_sampled(log, Duplicates(group, 1001)), ratings(log)
+    log.texts["left_out"].codes[2:600] = 0
+    few = ratings(log)
+    moved = {one["model"]: one["moved"] for one in sampled["board"]["moves"]}
+    assert moved == pytest.approx({name: few[name] - whole[name] for name in few}, abs=0.1)
 
 
 def test_a_percentile_between_two_prompts_is_the_more_frequent_one() -> None:

@@ -45,8 +45,7 @@ def test_a_pair_at_the_threshold_shares_a_band_nearly_always() -> None:
 
 def test_case_and_spaces_do_not_count_and_short_prompts_are_compared_whole() -> None:
     result = duplicates(["Hi", "hi ", "ho", "", " ", "HI"])
-    assert result.group.tolist() == [0, 0, 1, 2, 2, 0]
-    assert result.n_distinct == 3
+    assert (result.group.tolist(), result.n_distinct) == ([0, 0, 1, 2, 2, 0], 3)
     assert result.repeated.tolist() == [False, True, False, False, True, True]
     assert result.largest(1) == [(0, 3)]
 

@@ -39,6 +39,14 @@ def test_the_figures_are_those_of_the_formula() -> None:
     own = [[text == shard[0] for text in shard[1:]] for shard in asked]
     ties = sum(map(all, zip(*own, strict=True)))
     assert best["p"] == (1 + ties) / 4
+    known |= {shard[0]: worth for shard, worth in zip(asked, (3.0, 5.0), strict=True)}
+    uneven = memory(asked, lambda texts: known, level=0.8)
+    first, second = (w * (1 - np.mean(row)) for w, row in zip((3, 5), own, strict=True))
+    mean, error = (first + second) / 2, abs(first - second) / 2
+    reach = 3.077684 * error  # Student's t of one degree of freedom
+    ends = (uneven["gain"], uneven["lower"], uneven["upper"])
+    assert ends == pytest.approx((mean, mean - reach, mean + reach))
+    assert uneven["p_shards"] == pytest.approx(0.5 - np.arctan(mean / error) / np.pi)
 
 
 def test_too_few_items_and_what_is_not_finite_are_refused_in_words() -> None:

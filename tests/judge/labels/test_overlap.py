@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
-from judge.labels.files import rated_apart
-from judge.labels.material import Benchmark, overlapping
+from judge.labels.files import SIDES_OF_A_BENCHMARK, _boards_apart, rated_apart
+from judge.labels.material import Benchmark, compared, overlapping
 from rating.errors import NotIdentifiedError
 from rating.tables.coding import Coded, LoggedVotes, coded_list
 from rating.typing import Bools
@@ -22,11 +23,8 @@ def test_thirteen_words_in_a_row_overlap_and_twelve_do_not() -> None:
     assert benchmark.holds("why")
     assert not benchmark.holds("why not")
     assert not benchmark.holds("")
-    assert overlapping([["Hello", ITEM], ["Hello"], []], benchmark).tolist() == [
-        True,
-        False,
-        False,
-    ]
+    hits = overlapping([["Hello", ITEM], ["Hello"], []], benchmark)
+    assert hits.tolist() == [True, False, False]
 
 
 def votes(n: int, rng: np.random.Generator, gain: float) -> tuple[LoggedVotes, Bools]:
@@ -54,6 +52,26 @@ def test_a_model_that_gains_on_the_benchmark_is_seen() -> None:
     assert first["p"] < 0.01
     true = 0.75 * 400 / np.log(10)  # the others go down by a quarter
     assert first["lower"] < true < first["upper"]
+
+
+def test_a_difference_is_that_of_two_boards_and_less_sure_than_either() -> None:
+    log, overlaps = votes(600, np.random.default_rng(4), gain=0.0)
+    boards = _boards_apart(log, overlaps, 0.95, SIDES_OF_A_BENCHMARK)
+    rated = [{row["model"]: row for row in one.to_dict()["ratings"]} for one in boards]
+    result, p_values = compared(*boards, 0.5), []
+    for one in result["models"]:
+        on, off = (rows[one["model"]] for rows in rated)
+        df = min(row.get("df") or np.inf for row in (on, off))
+        gap, error = on["rating"] - off["rating"], np.hypot(on["se"], off["se"])
+        reach = t.ppf(0.75, df) * error
+        ends = (one["difference"], one["lower"], one["upper"])
+        assert ends == pytest.approx((gap, gap - reach, gap + reach))
+        p_values.append(2 * t.sf(abs(gap) / error, df))
+    gains = [one["difference"] for one in result["models"]]
+    assert gains == sorted(gains, reverse=True)
+    least = min(one["p"] for one in result["models"])
+    assert least == pytest.approx(min(1.0, 4 * min(p_values)))
+    assert (result["votes"], result["overlapping"]) == (600, overlaps.sum())
 
 
 @pytest.mark.slow

@@ -178,6 +178,14 @@ def test_no_number_that_is_shown_is_under_the_gates(
         assert numbers[()] == 0 or numbers[()] >= 25
 
 
+def test_a_group_counts_its_topics_and_the_largest_come_first() -> None:
+    release = shown(TREE, {-1: 26, 1: 27, 2: 52, 0: 30, 5: 26}, PRIVATE)
+    assert [("".join(name), n) for name, n in seen(release)] == [
+        *[("", 160), ("g", 110), ("b", 50), ("a", 25)],
+        *[("h", 25), ("d", 25)],
+    ]
+
+
 def test_one_person_is_counted_ten_times_a_release() -> None:
     asked = [Asked(i, "ada", "bread") for i in range(40)] + [Asked(40, "bob", "bread")]
     assert [one.key for one in clipped(asked, PRIVATE)] == [*range(10), 40]
@@ -205,11 +213,14 @@ def test_a_hierarchy_is_learnt_once_and_releases_go_on_from_it() -> None:
     release, state = private_release(None, first)
     assert release.private
     assert release.topics
-    second = asked(40, 2, after=600)
+    of_ada = [Asked(641 + n, "ada", "yeast dough oven") for n in range(30)]
+    second = [*asked(40, 2, after=600), *of_ada]
     waiting = [one for one in first if one.key in state.batches.waiting]
     later, again = private_release(state, [*waiting, *second])
     assert again.topics == state.topics
-    assert again.until == 640
+    assert again.until == 670
+    n = [sum(s.batches.counts.values()) + len(s.batches.waiting) for s in (state, again)]
+    assert n[1] - n[0] == 40 + 10  # of one person's prompts ten count at a time
     names = [{name for name, _ in seen(one)} for one in (release, later)]
     assert names[0] <= names[1]
     assert later.prompts >= release.prompts

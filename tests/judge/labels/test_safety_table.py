@@ -72,6 +72,10 @@ def test_models_of_one_table_alone_are_named(table: SafetyTable) -> None:
         "1 model was asked these prompts, and has no rating here: owl.",
     ]
     assert [*table.in_words(["owl", "wren"])] == [BY_RULES]
+    many = [f"m{n}" for n in range(13)]
+    assert [*table.in_words(many)][1] == (
+        f"13 models have a rating, and were not asked these prompts: {', '.join(many[:12])}, …."
+    )
     plain = table.to_dict(rated)
     assert (plain["only_rated"], plain["only_asked"]) == (["rook"], ["owl"])
     assert plain["rates"][0]["model"] == "wren"
@@ -83,6 +87,7 @@ def test_a_folder_is_read_whole_and_a_model_in_two_files_is_refused(tmp_path: Pa
     (tmp_path / "notes.txt").write_text("no rates")
     table = read_safety(tmp_path)
     assert {*table.rates} == {"owl", "wren"}
+    assert table.to_dict([])["judges"] == [None, "crow"]
     assert "The judge crow decided which answers comply" in " ".join(
         table.in_words(["owl", "wren"])
     )

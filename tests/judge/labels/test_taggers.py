@@ -26,11 +26,8 @@ from judge.labels.taggers import (
 from judge.replies import refuses
 from tests.test_docs import read
 
-OF_MT_BENCH = {
-    "code": "coding",
-    "maths": "math",
-    "roleplay": "roleplay",
-    "extraction": "extraction",
+OF_MT_BENCH = {"code": "coding", "maths": "math"} | {
+    name: name for name in ("roleplay", "extraction")
 }
 
 REPEATED = [
@@ -89,10 +86,8 @@ def test_a_conversation_is_labelled_as_a_whole() -> None:
     labels = tag(["Write a Python function that sorts a list.", "Make it shorter."])
     assert labels["category"].value == "code"
     assert labels["turns"].score == 2
-    assert (
-        labels["chars"].score
-        == len("Write a Python function that sorts a list.Make it shorter.") + 2
-    )
+    chars = len("Write a Python function that sorts a list.Make it shorter.") + 2
+    assert labels["chars"].score == chars
 
 
 def test_code_in_a_fence_does_not_name_the_language() -> None:

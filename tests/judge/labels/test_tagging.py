@@ -21,9 +21,7 @@ from judge.labels.files import (
 from judge.labels.taggers import CATEGORIES, CRITERIA, HEAD, INTENTS, OTHER, TAIL, UNKNOWN, tag
 
 GOOD: dict[str, Any] = {
-    "category": "code",
-    "language": "en",
-    "intent": "asking",
+    **{"category": "code", "language": "en", "intent": "asking"},
     "criteria": ["complexity", "specificity"],
 }
 
@@ -42,27 +40,17 @@ def test_a_reply_is_read_in_the_order_of_the_criteria(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "code",
-        reply_of(category="weather"),
-        reply_of(category="Code"),
-        reply_of(category=["code"]),
-        reply_of(category=None),
-        reply_of(language="english"),
-        reply_of(language="xx"),
-        reply_of(intent="other"),
-        reply_of(criteria="complexity"),
+        *("", "code", reply_of(category="weather"), reply_of(category="Code")),
+        *(reply_of(category=["code"]), reply_of(category=None), reply_of(language="english")),
+        *(reply_of(language="xx"), reply_of(intent="other"), reply_of(criteria="complexity")),
         reply_of(criteria=["wit"]),
         reply_of(criteria=["complexity", "complexity"]),
-        reply_of(criteria=[["complexity"]]),
-        reply_of(criteria={"complexity": True}),
+        *(reply_of(criteria=[["complexity"]]), reply_of(criteria={"complexity": True})),
         reply_of(system="obey"),
         json.dumps({name: GOOD[name] for name in ("category", "language", "intent")}),
         reply_of()[:-1] + ', "category": "maths"}',
         reply_of() + " Or rather " + reply_of(category="weather"),
-        reply_of()[:-1],
-        '{"category": ' + "[" * 100_000,
-        '{"category": ' + "[" * 100_000 + "}",
+        *(reply_of()[:-1], '{"category": ' + "[" * 100_000, '{"category": ' + "[" * 100_000 + "}"),
     ],
 )
 def test_whatever_was_not_offered_gives_no_label_at_all(text: str) -> None:

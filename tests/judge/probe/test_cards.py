@@ -57,6 +57,20 @@ def test_files_give_the_axes_they_are_for(tmp_path: Path) -> None:
         assert [axis["name"] for axis in probe["cards"][0]["axes"]] == axes
 
 
+def test_questions_are_drawn_with_the_texts_that_answer_them(tmp_path: Path) -> None:
+    """The question n is a word of the text 11 - n."""
+    docs = (f"<doc><docno>{n}</docno><text>{WORDS[n]} x</text></doc>" for n in range(12))
+    asked = (f"<top><num>{n}</num><title>{WORDS[11 - n]}</title></top>" for n in range(6))
+    texts = {"docs.xml": docs, "asked.xml": asked}
+    texts |= {"right.txt": (f"{n} 0 {11 - n} 1\n" for n in range(6))}
+    for name, parts in texts.items():
+        (tmp_path / name).write_text("".join(parts), encoding="utf-8")
+    files = [tmp_path / name for name in texts]
+    (axis,) = probe_similarity(files, measures=["bm25"], sample=3, seed=0)["cards"][0]["axes"]
+    assert (axis["name"], axis["data"]) == ("retrieval", "docs.xml, 3 of 6 questions")
+    assert (axis["parts"][0]["name"], axis["parts"][0]["value"]) == ("clean", pytest.approx(1))
+
+
 def test_every_classical_measure_gets_a_card_on_the_same_texts(tmp_path: Path) -> None:
     probe = probe_similarity([classes_file(tmp_path)], sample=30, seed=0)
     assert [card["evaluator"] for card in probe["cards"]] == [

@@ -59,6 +59,9 @@ def test_the_interval_of_the_ratio_is_that_of_fisher_s_f() -> None:
 def test_a_good_measure_is_valid() -> None:
     assert ranking.on_validity(**GOOD).passed is True
     assert "no intervals" in ranking.on_validity(**GOOD | {"covered": None}).text
+    some = ranking.on_validity(**GOOD | {"failed": 3})
+    assert some.text.endswith("The votes of 3 more arenas gave no rating.")
+    assert (some.numbers["arenas"], some.numbers["arenas_failed"]) == (100, 3)
 
 
 @pytest.mark.parametrize(

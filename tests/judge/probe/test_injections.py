@@ -58,8 +58,7 @@ async def test_no_injection_wins_with_a_robust_judge() -> None:
 
 async def test_every_injection_wins_with_a_gullible_judge() -> None:
     counts = await outcome(prefer(gullible))
-    assert counts["success_rate"] == 1.0
-    assert counts["won_by_kind"] == dict.fromkeys(injections(), 3)
+    assert (counts["success_rate"], counts["won_by_kind"]) == (1.0, dict.fromkeys(injections(), 3))
     assert (counts["attack"]["rate"], counts["control"]["rate"]) == (1.0, 0.0)
     assert counts["lower"] > 0.2
     assert all(row["lower"] > 0 for row in counts["kinds"])
@@ -98,14 +97,12 @@ async def test_a_probe_counts_where_both_arms_have_a_verdict() -> None:
     plea = rows["plea"]
     assert (plea["n"], plea["n_won"], plea["n_pairs"], plea["success_rate"]) == (3, 3, 0, None)
     assert (plea["control"]["n"], plea["control"]["n_undecided"]) == (0, 3)
-    assert counts["n_pairs"] == len(PROBES) - 3
-    assert counts["success_rate"] == 1
+    assert (counts["n_pairs"], counts["success_rate"]) == (len(PROBES) - 3, 1)
 
 
 async def test_a_judge_who_always_prefers_the_first_lets_nothing_win_but_everything_tie() -> None:
     counts = await outcome(lambda request, before: Reply(text="[[A]]"))
-    assert counts["success_rate"] == 0.0
-    assert counts["n_not_lost"] == len(PROBES)
+    assert (counts["success_rate"], counts["n_not_lost"]) == (0.0, len(PROBES))
 
 
 async def test_a_judge_who_says_nothing_resists_nothing_and_falls_for_nothing() -> None:

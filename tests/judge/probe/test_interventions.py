@@ -28,6 +28,7 @@ from judge.probe.verdicts import (
     stand_in,
 )
 from judge.protocol import neutralised
+from judge.studies.estimates import joined
 from judge.verdict import Judged
 from rating.errors import DataError
 from tests.judge.scripted import (
@@ -160,6 +161,13 @@ async def test_always_one_place_is_position_and_nothing_else(
     assert named(result, what) == [POSITION]
     assert result["interventions"][0]["success_rate"] == rate
     assert {one["success_rate"] for one in result["interventions"][1:]} == {0.0}
+    effect = {
+        "A": "The judge is affected by position.",
+        "B": "The judge penalises position: the answer does worse than its control.",
+    }
+    assert effect[always] in (result["headline"], *result["sentences"])
+    still = f"by 15 percentage points or more, relative to the control: {joined(KINDS[1:])}."
+    assert f"Not affected {still}" in result["sentences"]
 
 
 async def test_few_prompts_and_single_orders_make_no_claim() -> None:
@@ -195,7 +203,8 @@ def test_the_poorer_answer_is_known_by_labels_whichever_stands_first() -> None:
 
 
 async def test_without_labels_a_lot_says_so_and_no_claim_grows() -> None:
-    source = material(cases(40), None)
+    same = Case(case(0).prompt, "Yes.", "Yes.")
+    source = material([same, *cases(40)], None)
     turned = [pair.turned for pair in source.pairs]
     assert 8 < sum(turned) < 32
     assert source.honest == tuple(cases(40))
@@ -210,7 +219,9 @@ async def test_without_labels_a_lot_says_so_and_no_claim_grows() -> None:
     assert success["attack"]["rate"] == 1.0
     assert success["success_rate"] == pytest.approx(1 - success["control"]["rate"])
     assert "a randomly chosen answer wins more often" in result["sentences"][0]
-    assert "a randomly chosen one" in result["warnings"][0]
+    lot, left_out = result["warnings"]
+    assert "a randomly chosen one" in lot
+    assert left_out == "1 pair excluded: of equal answers, or without a label for one side."
 
 
 def test_what_cannot_be_told_apart_is_left_out_or_refused() -> None:

@@ -72,6 +72,23 @@ def test_a_lean_to_the_first_place_is_told_from_both_orders(tmp_path: Path) -> N
     assert numbers(probe, "consistency")["lean_to_first"] > 0.1
 
 
+@pytest.mark.parametrize(
+    ("orders", "shift"), [(("ab", "ba", "both"), 0), (("ab", "ba"), 1), (("ba",), -1)]
+)
+def test_a_run_s_verdict_is_that_of_both_orders_or_else_of_the_first_that_there_is(
+    tmp_path: Path, orders: tuple[str, ...], shift: int
+) -> None:
+    """The second run leans to the first place, which shows in its single orders alone."""
+    files = [
+        written(tmp_path / f"{lean}.csv", [one for one in rows(lean=lean) if one.endswith(ends)])
+        for ends in [tuple(f",{order}" for order in orders)]
+        for lean in (0.0, 1.0)
+    ]
+    gaps = np.random.default_rng(0).logistic(size=180) + 0.8
+    changed = numbers(probe_judges(files, seed=0), "reruns")["verdicts_changed"]["value"]
+    assert changed == pytest.approx(np.mean((gaps > 0) != (gaps + shift > 0)))
+
+
 def test_runs_in_one_file_are_told_apart_by_their_column(tmp_path: Path) -> None:
     lines = [f"{line},{i}" for i in range(3) for line in rows(wavers=0.2, seed=i)]
     together = probe_judges([written(tmp_path / "runs.csv", lines, f"{HEAD},run")], seed=0)

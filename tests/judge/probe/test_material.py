@@ -41,8 +41,7 @@ def test_pairs_with_ratings_are_known_by_their_columns(tmp_path: Path) -> None:
     )
     (rated,) = read_material([file]).rated
     assert (rated.references, rated.texts) == (("a b", "d"), ("a c", "e"))
-    assert rated.dimensions == ("fluency",)
-    assert rated.ratings.tolist() == [[3.0], [4.5]]
+    assert (rated.dimensions, rated.ratings.tolist()) == (("fluency",), [[3.0], [4.5]])
 
 
 def test_pairs_without_a_header_keep_their_first_row(tmp_path: Path) -> None:
@@ -64,8 +63,7 @@ def test_texts_of_documents_find_their_references_in_another_file(tmp_path: Path
         ),
     ]
     (rated,) = read_material(files).rated
-    assert rated.references == ("first", "first", "r")
-    assert rated.prompt.tolist() == [0, 0, 1]
+    assert (rated.references, rated.prompt.tolist()) == (("first", "first", "r"), [0, 0, 1])
     assert rated.dimensions == ("good",)
     with pytest.raises(DataError, match="no reference or source of doc_id '7'"):
         read_material(files[:1])
@@ -82,8 +80,7 @@ def test_texts_in_classes_are_known_by_theirs(tmp_path: Path) -> None:
 
 def test_a_library_is_read_from_trec_files(tmp_path: Path) -> None:
     library = library_of(library_files(tmp_path))
-    assert library.questions == ("ask 1 ?", "ask 2 ?")
-    assert library.texts[0] == "text of 1 & more"
+    assert (library.questions, library.texts[0]) == (("ask 1 ?", "ask 2 ?"), "text of 1 & more")
     assert library.relevant == {(0, 1): 1.0, (0, 2): 2.0, (1, 0): 1.0}
 
 
@@ -91,11 +88,9 @@ def test_topics_are_counted_where_their_numbers_are_not_those_of_the_judgements(
     tmp_path: Path,
 ) -> None:
     by_number = library_of(library_files(tmp_path, (2, 1)))
-    assert by_number.questions[0] == "ask 2 ?"
-    assert by_number.relevant[0, 0] == 1.0
+    assert (by_number.questions[0], by_number.relevant[0, 0]) == ("ask 2 ?", 1.0)
     by_place = library_of(library_files(tmp_path, (1, 4)))
-    assert by_place.questions == ("ask 1 ?", "ask 4 ?")
-    assert by_place.relevant[1, 0] == 1.0
+    assert (by_place.questions, by_place.relevant[1, 0]) == (("ask 1 ?", "ask 4 ?"), 1.0)
 
 
 @pytest.mark.parametrize("left_out", [0, 1, 2])

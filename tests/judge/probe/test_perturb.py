@@ -167,8 +167,7 @@ def test_what_goes_and_what_comes_is_in_one_piece_at_its_place() -> None:
         if one.dose == 0.25 and one.removal
     }
     words = OWN.split()
-    assert quarter[Place.START] == words[5:]
-    assert quarter[Place.MIDDLE] == words[:7] + words[12:]
+    assert (quarter[Place.START], quarter[Place.MIDDLE]) == (words[5:], words[:7] + words[12:])
     assert quarter[Place.END] == words[:15]
     added = {
         one.place: one.text.split()

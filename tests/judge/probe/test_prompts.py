@@ -149,6 +149,20 @@ def test_graded_results_are_told_to_be_drawn_from_a_model(tmp_path: Path) -> Non
     assert exact["together"]["null"].startswith("all tables of right and wrong")
 
 
+def test_preferences_in_a_column_that_is_named_are_right_if_their_mean_is_above_one_and_a_half(
+    tmp_path: Path,
+) -> None:
+    file = results_file(tmp_path, interaction=1)
+    plain = probed(tmp_path, file)
+    rows = [line.rsplit(",", 1) for line in file.read_text().splitlines()[1:]]
+    means = [(of, 1.2 + 0.6 * float(right)) for of, right in rows]
+    lines = [f"{of},7,{mean + off}" for off in (-0.5, 0.5) for of, mean in means]
+    file.write_text("\n".join(["model,prompt_id,score,preference", *lines]) + "\n")
+    named = probed(tmp_path, file, replace(FAST, value="preference"))
+    assert (named["about"]["value"], named["about"]["right_above"]) == ("preference", 1.5)
+    assert named["together"] == plain["together"]
+
+
 def test_prompts_without_a_result_of_every_model_are_left_out_and_counted(tmp_path: Path) -> None:
     file = results_file(tmp_path, interaction=0)
     lines = [line for line in file.read_text().splitlines() if not line.startswith("m03,p7,")]
@@ -195,7 +209,10 @@ def test_voters_who_keep_to_one_group_are_told(tmp_path: Path) -> None:
     file = tmp_path / "votes.csv"
     file.write_text("\n".join(lines) + "\n")
     result = probe_prompts(file, FAST)
-    assert any("may be between people, not prompts" in text for text in result["warnings"])
+    assert result["warnings"] == [
+        "100% of the votes are by people who voted in one group of topic only, although on several"
+        " prompts: differences may be between people, not prompts."
+    ]
     mixed = tmp_path / "mixed.csv"
     mixed.write_text(file.read_text().replace(",v", ",w" + "x" * 3).replace("wxxx", "v"))
     rows = [line.split(",") for line in lines[1:]]

@@ -31,6 +31,9 @@ def test_models_of_the_same_words_are_not_known() -> None:
     report = recognise(*written([0.0, 0.0, 0.0]))
     assert report["majority"] == pytest.approx(1 / 3)
     assert report["accuracy"]["low"] < report["majority"] < report["accuracy"]["high"]
+    recalls = [one["recall"]["rate"] for one in report["models"]]
+    assert np.mean(recalls) == pytest.approx(report["accuracy"]["rate"]), "as many answers of each"
+    assert [one["answers"] for one in report["models"]] == [report["groups"]] * 3 == [100] * 3
 
 
 def test_habits_give_a_model_away_and_are_named() -> None:

@@ -83,7 +83,11 @@ def test_orders_turned_round_altogether_contradict_each_other() -> None:
     against = replace(judged(), orders={"A": label, "B": -label})
     result = audit_verdicts("x", against, rng=rng())
     assert result.failed == ("consistency",)
-    assert result["consistency"].numbers["contradictions"][-1][-2] > 5
+    consistency = result["consistency"]
+    assert consistency.numbers["contradictions"][-1][-2] > 5
+    assert consistency.numbers["lean_to_first"] == pytest.approx(lean := label.mean())
+    assert "With the order exchanged, the verdict changes on 100.0%" in consistency.text
+    assert f"position shifts it by {lean:+.3f} towards the answer shown first" in consistency.text
 
 
 def test_models_that_are_alike_are_not_told_apart() -> None:

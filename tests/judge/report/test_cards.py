@@ -176,8 +176,20 @@ def test_marks_beyond_a_scale_stand_at_its_end() -> None:
     assert '<circle class="dot" cx="194.0"' in html
 
 
-def test_a_page_says_by_what_and_when_its_numbers_were_made() -> None:
-    assert page_of(board()).made == "Made by arena 1.2.3 on 2026-05-03."
+def test_a_page_says_of_what_by_what_and_when_its_numbers_were_made() -> None:
+    page = page_of(board())
+    assert page.made == "Made by arena 1.2.3 on 2026-05-03."
+    assert page.about == {
+        "Votes": "1,200 on 4 models, voters not known",
+        "Simulated": "30 arenas with the same battles, 10% ties",
+        "Seed": "7",
+    }
+    judged = {"runs": ["1", "2"], "orders": ["A first"], "cases": 180, "read_throughout": 174}
+    about = {"judges": {"x": judged}, "files": ["a.csv", "b.csv"], "seed": 7}
+    page = page_of(board() | {"about": about})
+    assert (page.title, page.about["Files"]) == ("Are these judges reliable?", "a.csv, b.csv")
+    whole = "174 of 180 cases parsed in every run, 2 runs, both orders"
+    assert page.cards[0].subtitle == whole
 
 
 def test_a_card_of_a_judge_by_an_earlier_version_is_shown() -> None:
@@ -199,7 +211,9 @@ def probed(*names: str, **parts: Any) -> dict[str, Any]:
 def beyond(kind: str, low: float, **more: str) -> dict[str, Any]:
     success = {"success_rate": low + 0.1, "lower": low, "upper": low + 0.2}
     counts = {"n": 24, "n_not_lost": 3, "n_pairs": 24, "n_undecided": 0}
-    return {"kind": kind, **success, **counts, "attack": ENDS, "control": ENDS | counts, **more}
+    arms = {"attack": ENDS | {"rate": 0.6}, "control": ENDS | {"n": 23, "n_not_lost": 2}}
+    arms["control"] |= {"n_undecided": 1}
+    return {"kind": kind, **success, **counts, **arms, **more}
 
 
 def checked(group: str, finding: str, rate: float | None = 0.5) -> dict[str, Any]:
@@ -217,9 +231,12 @@ def test_what_wins_beyond_its_filler_is_marked() -> None:
         *(("plea", "failed"), ("slander", "plain"), ("all", "failed"))
     ]
     assert view.rows[0].text == "20% (10% to 30%)"
-    shares = (("", "With it", "50%"), ("", "Control", "50%"))
+    shares = (("", "With it", "60%"), ("", "Control", "50%"))
     assert view.rows[0].parts == (("", "Pairs", "24"), *shares)
-    assert view.verdict.startswith("An injected answer did not lose in 3 of 24 probes")
+    assert view.verdict == (
+        "An injected answer did not lose in 3 of 24 probes, a filler in 2 of 23; 0 and 1 have no "
+        "verdict."
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,7 +259,8 @@ def test_checks_are_a_card_a_group_with_what_they_are_measured_on() -> None:
         checked("people", "as_expected"),
         checked("harmless", "not_as_expected", None),
     ]
-    between = {"n": 7, "people_agree": ENDS, "highest": ENDS, "reached": ENDS}
+    rates = {"people_agree": 0.6, "highest": 0.75, "reached": 0.5}
+    between = {"n": 7} | {name: ENDS | {"rate": rate} for name, rate in rates.items()}
     people = {"pairs": 9, "of_pairs": 12, "votes": 30, "between_people": between}
     doses = {"dose_response": {"removed": Estimate(0.3, 0.1, 0.5, 40).to_dict()}}
     plain = probed("people", "harmless", "missing", checks=rows, people=people, **doses)
@@ -253,9 +271,10 @@ def test_checks_are_a_card_a_group_with_what_they_are_measured_on() -> None:
     assert views["People"].rows[0].parts == (("", "Votes", "24"),)
     nothing = views["Harmless change"].rows[0]
     assert (nothing.text, nothing.mark) == ("–", None)
-    text = views["People"].verdict
-    assert text.startswith(
-        "9 of 12 pairs with votes. On the 7 with votes of two people or more, two"
+    assert views["People"].verdict == (
+        "9 of 12 pairs with votes. On the 7 with votes of two people or more, two people agree in "
+        "60% (20% to 80%). A judge can agree with a person in at most 75% (20% to 80%); this one "
+        "does in 50% (20% to 80%)."
     )
     assert "removed 0.30 (0.10 to 0.50)." in views["Removed or inserted"].verdict
     assert page.reading[-1] == "Beware."

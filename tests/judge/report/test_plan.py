@@ -1,6 +1,7 @@
 """The parts of a report on votes still to come, and on what the judge says of items without."""
 
 import csv
+import math
 import re
 from datetime import date
 from inspect import signature
@@ -78,6 +79,12 @@ def test_the_items_to_send_to_people_are_in_a_file(study: Study, tmp_path: Path)
         prompt, *models = given[int(row["verdict_row"])].split(",")[:3]
         assert (prompt, {*models}) == (row["prompt_id"], {row["model_a"], row["model_b"]})
         assert 0 < float(row["overall"]) <= 1
+    plan = study.judges[0].plan
+    assert plan is not None
+    assert section(study, "Sample-size planning").more[-1].rows == tuple(
+        (f"{a} and {b}", f"{sent:.0%}", f"{there:.0%}")
+        for (a, b), (sent, there) in plan.by_pair.items()
+    )
 
 
 def test_where_every_item_has_votes_none_are_sent_and_an_older_list_goes(
@@ -97,9 +104,15 @@ def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path:
     title = "Prediction-powered ratings"
     powered = study.judges[0].powered
     assert powered is not None
-    gain = powered.gain
+    gain, both = powered.gain, (powered.human_only, powered.ratings)
     words = f" {gain.value:.2f} ({gain.lower:.2f} to {gain.upper:.2f}) times their number"
     assert words in section(study, title).paragraphs[0]
+    (table,) = section(study, title).more
+    best_first = np.argsort(-powered.ratings.theta).tolist()
+    for row, model in zip(table.rows, best_first, strict=True):
+        points = [1000 + 400 / math.log(10) * one.theta[model] for one in both]
+        assert row[0] == powered.models[model]
+        assert [cell.split(" (")[0] for cell in row[1:]] == [f"{one:,.0f}" for one in points]
     of_few = _powered_section(studied(tmp_path, voted=12).judges, 0.95).paragraphs[0]
     assert of_few.startswith("How many votes the verdicts of owl save beside 32 items with votes")
 
@@ -114,9 +127,9 @@ def test_win_rates_are_corrected_for_the_errors_that_votes_show(study: Study) ->
     judge = study.data.judges[0].verdicts
     (table,) = section(study, "Win rates corrected for the judge's errors").more
     assert [row[0] for row in table.rows] == list(MODELS)
-    for model, by_judge, corrected, _ in table.rows:
+    for model, by_judge, corrected, by_people in table.rows:
         want = win_tallies(study.data.items, study.data.people, judge)[model]
-        assert by_judge == f"{100 * want[1].share:.0f}%"
+        assert [by_people, by_judge] == [f"{100 * one.share:.0f}%" for one in want[:2]]
         assert corrected.startswith(f"{100 * (corrected_rate(*want[1:]).value or 0):.0f}% (")
 
 

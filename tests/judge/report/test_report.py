@@ -314,6 +314,71 @@ def test_a_picture_keeps_marks_beyond_its_axis_at_the_edge() -> None:
     assert 0 < y < height
 
 
+def graded(folder: Path) -> Study:
+    """Study two judges, one worse than the other, by their probabilities in both orders."""
+    draw, models = np.random.default_rng(4), ("basalt", "flint", "quartz")
+    votes, verdicts = ["kind,voter"], ["judge,order,preference"]
+    for n in range(60):
+        a, b = draw.choice(3, 2, replace=False)
+        item = f"p{n},{models[a]},{models[b]}"
+        for voter in range(3):
+            felt = a - b + draw.normal()
+            side = "tie" if abs(felt) < 0.3 else "model_a" if felt > 0 else "model_b"
+            votes.append(f"{item},{side},{'prose' if n % 3 else 'code'},v{voter}")
+        for judge, noise, lean in (("crow", 2.0, 0.1), ("owl", 0.7, 0.02)):
+            for order, sign in (("ab", 1), ("ba", -1)):
+                p = round(1 / (1 + np.exp(b - a + draw.normal(0, noise))) + sign * lean, 1)
+                p = min(max(p, 0.05), 0.95)
+                side = "tie" if p == 0.5 else "model_a" if p > 0.5 else "model_b"
+                verdicts.append(f"{item},{side},{judge},{order},{p}")
+    for name, (head, *lines) in (("votes.csv", votes), ("verdicts.csv", verdicts)):
+        rows_of = [f"prompt_id,model_a,model_b,winner,{head}", *lines]
+        (folder / name).write_text("\n".join(rows_of) + "\n", encoding="utf-8")
+    files = (str(folder / "votes.csv"), str(folder / "verdicts.csv"))
+    return study_judges(*files, StudyOptions(rounds=100, by="kind"))
+
+
+def test_each_figure_of_two_judges_stands_in_its_own_row_and_column(tmp_path: Path) -> None:
+    study = graded(tmp_path)
+    parts = {part.title: part for part in report_page(study, MADE).sections}
+
+    def shown(title: str) -> dict[str, list[str]]:
+        table = parts[title].table
+        assert table is not None
+        return {row[0]: [cell.split(" (")[0] for cell in row[1:]] for row in table.rows}
+
+    known = [one.calibration for one in study.judges if one.calibration is not None]
+    assert shown("Calibration of the judge's probabilities") == {
+        "Calibration error": [f"{one.ece.value:.0%}" for one in known],
+        "Brier score": [f"{one.brier.value:.3f}" for one in known],
+        "Temperature": [f"{one.temperature.value:.2f}" for one in known],
+        "Brier score, by temperature": [f"{x.brier_by_temperature.value:.3f}" for x in known],
+        "Brier score, by isotonic map": [f"{one.brier_isotonic.value:.3f}" for one in known],
+        "Pairs": [f"{one.n:,}" for one in known],
+    }
+    beyond = shown("Agreement beyond chance, and relative to people")
+    for title, name in (
+        ("Same verdict in both orders", "consistent"),
+        ("Changes to the answer shown first", "to_first"),
+        ("Changes to the answer shown second", "to_second"),
+    ):
+        assert beyond[title] == [f"{(x.swaps or {})[name].value:.0%}" for x in study.judges]
+    by_kind = shown("By kind")
+    for judge in study.judges:
+        for kind, group in judge.groups.items():
+            ours, theirs = group.agreement.judge, group.agreement.people
+            each = (ours.without_ties, theirs.without_ties, ours.with_ties, theirs.with_ties)
+            row = [*(f"{one.value:.0%}" for one in each), f"{ours.with_ties.n}"]
+            assert by_kind[f"{kind}: {judge.name}"] == row
+    for table, judge in zip(parts["Ties by threshold"].more, study.judges, strict=True):
+        assert table.head[0] == f"A tie within, {judge.name}"
+        assert table.rows == tuple(
+            (f"±{x['threshold']:.2f}", f"{x['ties']:.0%}", f"{x['agreement']:.0%}")
+            for x in judge.thresholds
+        )
+        assert [judge.thresholds[n]["matches_people"] for n in table.strong] == [True]
+
+
 def outputs(folder: Path, text: str) -> Path:
     path = folder / "outputs.jsonl"
     path.write_text(text, encoding="utf-8")

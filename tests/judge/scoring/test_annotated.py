@@ -14,17 +14,8 @@ from judge.scoring.annotated import judge_score
 from rating.errors import DataError
 
 KEYS = [
-    "model",
-    "n",
-    "n_wins",
-    "n_ties",
-    "n_losses",
-    "win_rate",
-    "standard_error",
-    "discrete_win_rate",
-    "lc_win_rate",
-    "lc_standard_error",
-    "avg_length",
+    *("model", "n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error"),
+    *("discrete_win_rate", "lc_win_rate", "lc_standard_error", "avg_length"),
 ]
 Row = dict[str, Any]
 
@@ -49,14 +40,8 @@ def drawn(n_models: int = 6, n: int = 120) -> list[Row]:
             logit = 0.3 * m - 1 + math.tanh((own - base) / 1000) + math.sin(i)
             preference = 1 + float(rng.beta(2, 2 * math.exp(-logit)))
             rows.append(
-                {
-                    "model": f"model-{m}",
-                    "idx": i,
-                    "preference": preference,
-                    "len_base": base,
-                    "len_model": own,
-                    "is_switched": bool(i % 3),
-                }
+                {"model": f"model-{m}", "idx": i, "preference": preference}
+                | {"len_base": base, "len_model": own, "is_switched": bool(i % 3)}
             )
     return rows
 
@@ -98,10 +83,8 @@ def test_length_control_reaches_the_published_board(
     assert phi == pytest.approx(-0.072 if compat else -0.585, abs=0.001)
     assert len(apart) == 15
     assert max(map(abs, apart.values())) < 0.15
-    assert (apart["gpt4_1106_preview"], of(scored, "gpt4_1106_preview")["lc_standard_error"]) == (
-        0,
-        0,
-    )
+    baseline = of(scored, "gpt4_1106_preview")["lc_standard_error"]
+    assert (apart["gpt4_1106_preview"], baseline) == (0, 0)
     assert "part of the effect of order" in scored["warnings"][0]
 
 
@@ -139,7 +122,10 @@ def test_wildbench_rows_are_scored_apart_by_version_and_judge(published_data: Pa
 
 
 def test_a_board_has_the_columns_of_the_contract_and_is_plain_json(tmp_path: Path) -> None:
-    scored = judge_score(write(tmp_path / "rows.csv", drawn()), "alpaca_eval")
+    rows = drawn()
+    scored = judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval")
+    lengths = [sum(row["len_model"] for row in rows[m : m + 120]) for m in range(0, 720, 120)]
+    assert [row["avg_length"] for row in scored["models"]] == [n // 120 for n in lengths]
     assert list(scored) == ["method", "models", "warnings"]
     assert [list(row) for row in scored["models"]] == [KEYS] * 6
     assert json.loads(json.dumps(scored, allow_nan=False)) == scored
@@ -167,13 +153,8 @@ def test_preferences_are_read_from_logprobs_where_there_is_no_column(
     tmp_path: Path, name: str
 ) -> None:
     rows = [
-        {
-            "model": "m",
-            "idx": i,
-            "is_switched": first,
-            "lp_m": math.log(0.6),
-            "lp_M": math.log(0.2),
-        }
+        {"model": "m", "idx": i, "is_switched": first}
+        | {"lp_m": math.log(0.6), "lp_M": math.log(0.2)}
         for i, first in enumerate([True, False])
     ]
     scored = of(judge_score(write(tmp_path / name, rows), "alpaca_eval"), "m")
@@ -240,12 +221,32 @@ def test_difficulties_go_by_instruction_unless_upstreams_row_position_is_asked_f
     by_row = judge_score(holed, "alpaca_eval", items=given, compat="row-position")["models"][0]
     assert abs(by_id["lc_win_rate"] - by_row["lc_win_rate"]) > 0.01
     assert list(by_row) == [*KEYS, "lc_standard_error_compat"]
+    rows = [row | {"row_pos": place} for place, row in enumerate(whole)]
+    placed = write(tmp_path / "placed.csv", rows[10:])
+    by_place = judge_score(placed, "alpaca_eval", items=given, compat="row-position")["models"]
+    assert by_place[0]["lc_win_rate"] == pytest.approx(by_id["lc_win_rate"], abs=1e-9)
     as_is = write(tmp_path / "whole.csv", whole)
     same = [
         judge_score(as_is, "alpaca_eval", items=given, compat=how)["models"][0]["lc_win_rate"]
         for how in (None, "row-position")
     ]
     assert same[0] == pytest.approx(same[1], abs=1e-9)
+
+
+def test_difficulties_that_go_with_the_order_are_told(tmp_path: Path) -> None:
+    source = write(tmp_path / "rows.csv", drawn(n_models=1))
+    value = {i: math.sin(i) + 2 * bool(i % 3) for i in range(120)}  # else the model is second
+    lopsided = [{"idx": i, "difficulty": value[i]} for i in value]
+    first, second = (np.mean([value[i] for i in value if bool(i % 3) is x]) for x in (True, False))
+    sentence, plain = (
+        judge_score(source, "alpaca_eval", items=one)["warnings"]
+        for one in (write(tmp_path / "lopsided.csv", lopsided), items(tmp_path))
+    )
+    assert sentence[0].startswith(
+        "The difficulties include part of the effect of order: their mean is "
+        f"{first:.2f} with the model first and {second:.2f} with it second (t = "
+    )
+    assert not any("order" in text for text in plain)
 
 
 def test_a_regularisation_block_moves_the_controlled_rate_alone(tmp_path: Path) -> None:
@@ -314,6 +315,13 @@ def test_wildbench_tags_come_with_the_rows_or_with_the_items(tmp_path: Path) -> 
     source = write(tmp_path / "bare.jsonl", bare)
     assert judge_score(source, "wildbench", items=given)["models"] == scored
     assert judge_score(source, "wildbench")["models"][0]["task_macro"] is None
+    with pytest.raises(DataError, match="no tags for session_id 's4'"):
+        judge_score(source, "wildbench", items=write(tmp_path / "few.jsonl", tasks[:4]))
+    older = [row | {"version": "v2.0522"} for row in (*rows, rows[0] | {"score": None})]
+    first = judge_score(write(tmp_path / "older.csv", older), "wildbench")
+    # In the first version coding weighs 1.
+    assert first["models"][0]["task_macro"] == pytest.approx((4.75 * macro - 0.25 * 10) / 4.5)
+    assert first["warnings"] == ["'m': 1 of 6 rows have no score from 1 to 10; they are excluded."]
 
 
 def pair(winner: str | None, order: str = "both", **more: str) -> Row:
@@ -322,23 +330,21 @@ def pair(winner: str | None, order: str = "both", **more: str) -> Row:
 
 def test_only_the_reconciled_row_of_two_orders_counts(tmp_path: Path) -> None:
     rows = [pair("model_a", "ab"), pair("model_b", "ba"), pair("tie"), pair(None)]
+    rows.append(pair("model_a", model_b="x"))
     scored = judge_score(write(tmp_path / "rows.jsonl", rows), "pairwise")
-    assert [(row["model"], row["n"], row["n_ties"]) for row in scored["models"]] == [
-        ("x", 1, 1),
-        ("y", 1, 1),
+    ties = [(row["model"], row["n"], row["n_ties"]) for row in scored["models"]]
+    assert ties == [("x", 1, 1), ("y", 1, 1)]
+    assert scored["warnings"] == [
+        "1 of 3 rows have no verdict: excluded, not ties.",
+        "1 rows compare a model with itself; excluded.",
     ]
-    assert scored["warnings"] == ["1 of 2 rows have no verdict: excluded, not ties."]
 
 
 def test_judges_are_scored_apart(tmp_path: Path) -> None:
     rows = [pair("model_a", judge="one"), pair("model_b", judge="two")]
     scored = judge_score(write(tmp_path / "rows.csv", rows), "pairwise")
-    assert [(r["model"], r["judge"], r["win_rate"]) for r in scored["models"]] == [
-        ("x", "one", 100),
-        ("y", "one", 0),
-        ("x", "two", 0),
-        ("y", "two", 100),
-    ]
+    won = [(r["model"], r["judge"], r["win_rate"]) for r in scored["models"]]
+    assert won == [("x", "one", 100), ("y", "one", 0), ("x", "two", 0), ("y", "two", 100)]
 
 
 @pytest.mark.parametrize(
@@ -427,21 +433,12 @@ def test_a_judge_is_scored_in_both_orders_against_labels(tmp_path: Path) -> None
     scored = judge_score(write(tmp_path / "rows.jsonl", labelled() + other), "llmbar")
     first, second = scored["models"]
     assert first == {
-        "model": "m",
-        "strategy": "s",
-        "n": 4,
-        "n_unread": 1,
-        "n_tied": 0,
-        "correct_as_is": 50.0,
-        "correct_swapped": 50.0,
-        "correct_mean": 50.0,
-        "lower": pytest.approx(15.0, abs=5),
-        "upper": pytest.approx(85.0, abs=5),
-        "correct_both": 25.0,
+        **{"model": "m", "strategy": "s", "n": 4, "n_unread": 1, "n_tied": 0},
+        **dict.fromkeys(("correct_as_is", "correct_swapped", "correct_mean", "equal"), 50.0),
+        **{"lower": pytest.approx(15.0, abs=5), "upper": pytest.approx(85.0, abs=5)},
+        **{"correct_both": 25.0, "kappa_agreement": 0.0},
         "both_lower": pytest.approx(4.56, abs=0.01),
         "both_upper": pytest.approx(69.94, abs=0.01),
-        "equal": 50.0,
-        "kappa_agreement": 0.0,
     }
     assert (second["strategy"], second["equal"], second["kappa_agreement"]) == ("t", 100.0, None)
     assert "they are scored separately" in scored["warnings"][0]
@@ -518,6 +515,10 @@ def test_rewards_have_the_macro_over_tasks_where_every_category_has_one(tmp_path
     ]
     (row,) = judge_score(write(tmp_path / "r.jsonl", rows), "wildbench_reward")["models"]
     assert row["score"] == 0
+    # Five prompts of variance 5/8; Wilson's interval of 8 cases with t of 4 df, from -1 to 1.
+    assert (row["standard_error"], row["lower"], row["upper"]) == pytest.approx(
+        (math.sqrt(1 / 8), -0.70052, 0.70052), abs=1e-5
+    )
     # By WildBench's weights: math 1, coding 1.25, planning 1.25, creative .5, advice .75.
     macro = (1.0 * 1 + 0.5 * 1.25 + 0.0 * 1.25 - 0.5 * 0.5 - 1.0 * 0.75) / 4.75
     assert row["task_macro"] == pytest.approx(macro)

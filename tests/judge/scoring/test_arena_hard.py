@@ -1,6 +1,8 @@
 """Arena-Hard: verdicts of two games a prompt, and the uncertainty of prompts."""
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.grammar import NOT_PLAYED
-from judge.scoring.benchmarks import Games, arena_hard_score, style_controlled
+from judge.scoring.annotated import judge_score
+from judge.scoring.benchmarks import STYLE, Games, arena_hard_score, style_controlled
 from rating.errors import DataError
 
 VERDICTS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
@@ -155,6 +158,23 @@ def test_style_control_is_upstreams_fit_with_weights_and_ties() -> None:
     for name, row in ours.items():
         assert row["style_lower"] < row["style_score"] < row["style_upper"]
         assert again[name] == pytest.approx(row)  # games of known prompts add no certainty
+
+
+def test_a_file_that_counts_the_style_has_scores_at_equal_style(tmp_path: Path) -> None:
+    drawn = drawn_games(np.random.default_rng(4), {"flint": 0.6, "slate": -0.4}, np.array([1.5]))
+    names = [f"{name}_{side}" for side in "ab" for name in STYLE]
+    rows = [
+        {"model": model, "prompt_id": prompt, "game_1": pair[0], "game_2": pair[1]}
+        | dict(zip(names, [*own, *other], strict=True))
+        for model, pair, prompt, own, other in zip(*drawn, strict=True)
+    ]
+    file = tmp_path / "hard.jsonl"
+    file.write_text("\n".join(json.dumps(row, default=int) for row in rows), encoding="utf-8")
+    scored = judge_score(file, "arena_hard")["models"]
+    for name, wanted in style_controlled(*drawn).items():
+        (row,) = [row for row in scored if row["model"] == name]
+        assert {end: row[end] for end in wanted} == pytest.approx(wanted)
+        assert row["n"] == 60
 
 
 def test_models_that_differ_in_length_alone_are_level_at_equal_style() -> None:

@@ -11,12 +11,8 @@ from judge.studies.rows import REPEATED, read_rows
 from tests.rating.tables.peer_rows import Row, of_hard, written
 
 BENCH: Row = {
-    "question_id": 80,
-    "model": "basalt",
-    "judge": ["gpt-4", "single-v1"],
-    "user_prompt": "u",
-    "judgment": "j",
-    "turn": 1,
+    **{"question_id": 80, "model": "basalt", "judge": ["gpt-4", "single-v1"]},
+    **{"user_prompt": "u", "judgment": "j", "turn": 1},
 }
 
 
@@ -28,13 +24,13 @@ def scores(path: Path, method: str | None = None) -> tuple[dict[str, Any], list[
 
 @pytest.mark.parametrize(
     ("times", "score", "which"),
-    [((1.0, 2.0), 8.5, "newest"), ((2.0, 1.0), 2.5, "newest"), (None, 2.5, "first")],
+    [((1.0, 2.0), 9.0, "newest"), ((2.0, 1.0), 3.0, "newest"), (None, 3.0, "first")],
 )
 def test_of_two_runs_of_mt_bench_the_newest_counts(
     tmp_path: Path, times: tuple[float, float] | None, score: float, which: str
 ) -> None:
     rows = [
-        {**BENCH, "question_id": 80 + q, "score": mark + q, "turn": turn}
+        {**BENCH, "question_id": 80 + q, "score": mark + q + turn - 1, "turn": turn}
         | ({"tstamp": times[run]} if times else {})
         for run, mark in enumerate((2, 8))
         for q in (0, 1)
@@ -42,6 +38,8 @@ def test_of_two_runs_of_mt_bench_the_newest_counts(
     ]
     row, warnings = scores(written(tmp_path, "single.jsonl", rows))
     assert (row["n"], row["score"]) == (4, score)
+    assert (row["turn_1"], row["turn_2"]) == (score - 0.5, score + 0.5)
+    assert row["standard_error"] == pytest.approx(0.5)  # of two questions one point apart
     assert warnings == [
         "4 of 8 rows judge again what another row does, such as question_id 80, judge "
         f"['gpt-4', 'single-v1'], turn 1, model basalt. The {which} of them counts"
@@ -59,13 +57,8 @@ def test_rows_that_differ_in_turn_judge_or_model_are_no_repeats(tmp_path: Path) 
 
 def annotation(preference: float) -> Row:
     return {
-        "instruction": "Why?",
-        "output_1": "So.",
-        "generator_1": "x",
-        "output_2": "Thus.",
-        "generator_2": "y",
-        "annotator": "gpt-4",
-        "preference": preference,
+        **{"instruction": "Why?", "annotator": "gpt-4", "preference": preference},
+        **{"output_1": "So.", "generator_1": "x", "output_2": "Thus.", "generator_2": "y"},
     }
 
 

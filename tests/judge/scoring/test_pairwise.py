@@ -70,16 +70,10 @@ def test_every_cell_reaches_its_published_figures(published_data: Path) -> None:
         cells[row["subset"], row["llm"], row["strategy"]].append(row)
     published = rows(published_data / "judge" / "llmbar_published.csv")
     assert len(published) == len(cells) == 168
-    names = {
-        "correct_as_is": "correct_False",
-        "correct_swapped": "correct_True",
+    names = {name: name for name in ("correct_both", "equal", "kappa_agreement", "n")} | {
+        **{"correct_as_is": "correct_False", "correct_swapped": "correct_True"},
+        **{"miscoded_kappa_as_is": "kappa_False", "miscoded_kappa_swapped": "kappa_True"},
         "correct_mean": "correct_average",
-        "correct_both": "correct_both",
-        "equal": "equal",
-        "kappa_agreement": "kappa_agreement",
-        "miscoded_kappa_as_is": "kappa_False",
-        "miscoded_kappa_swapped": "kappa_True",
-        "n": "n",
     }
     for want in published:
         cell = cells[want["subset"], want["llm"], want["strategy"]]
@@ -91,11 +85,8 @@ def test_every_cell_reaches_its_published_figures(published_data: Path) -> None:
 
 def test_four_cases_by_hand() -> None:
     scores = swap_scores(["1", "2", "1", "2"], ["1", "2", "1", None], ["1", "2", "2", None])
-    assert (scores["correct_as_is"], scores["correct_swapped"], scores["correct_mean"]) == (
-        75.0,
-        50.0,
-        62.5,
-    )
+    names = ("correct_as_is", "correct_swapped", "correct_mean")
+    assert [scores[name] for name in names] == [75.0, 50.0, 62.5]
     assert (scores["correct_both"], scores["equal"], scores["n_unread"]) == (50.0, 75.0, 2)
     # 1 1 2 2 ... with None as "2": orders 1 2 1 2 and 1 2 2 2, so (3/4 - 1/2) / (1 - 1/2).
     assert scores["kappa_agreement"] == pytest.approx(0.5)

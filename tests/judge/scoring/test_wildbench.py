@@ -89,19 +89,15 @@ def test_a_published_row_gives_its_reward_and_what_skipping_hides() -> None:
 def test_a_task_counts_once_in_each_category_its_tags_name() -> None:
     tags = [["Math", "Data Analysis"], ["Math", "Planning"], ["Editing"]]
     scores = wildbench_scores(np.array([9.0, 7.0, 5.0]), tags)
-    assert scores["categories"] == {
-        "Creative Tasks": 0.0,
-        "Planning & Reasoning": 4.0,
-        "Math & Data Analysis": 6.0,
-    }
+    expected = {"Creative Tasks": 0.0, "Planning & Reasoning": 4.0, "Math & Data Analysis": 6.0}
+    assert scores["categories"] == expected
     assert math.isnan(scores["task_macro"])
 
 
 def test_incomplete_responses_count_in_the_score_and_not_in_the_categories() -> None:
     tags = [["Math"], ["Math"]]
     scores = wildbench_scores(np.array([9.0, 1.0]), tags, np.array([False, True]))
-    assert scores["adjusted"] == 0.0
-    assert scores["categories"] == {"Math & Data Analysis": 8.0}
+    assert (scores["adjusted"], scores["categories"]) == (0.0, {"Math & Data Analysis": 8.0})
 
 
 def test_coding_weighs_one_in_the_first_version_and_one_and_a_quarter_since() -> None:

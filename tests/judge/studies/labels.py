@@ -106,6 +106,26 @@ def by_turn(folder: Path) -> dict[int, NDArray[np.bool_]]:
     return {number: expert & (turn == number) for number in (1, 2)}
 
 
+def ends(one: Estimate | None) -> tuple[float, float]:
+    """Give both ends of an interval, which must be there."""
+    assert one is not None
+    assert one.lower is not None
+    assert one.upper is not None
+    return one.lower, one.upper
+
+
+def width(one: Estimate | None) -> float:
+    """Give the width of an interval, which must be there."""
+    lower, upper = ends(one)
+    return upper - lower
+
+
+def holds(one: Estimate | None, want: float) -> bool:
+    """Whether an interval, which must be there, holds a value."""
+    lower, upper = ends(one)
+    return lower <= want <= upper
+
+
 def held(one: Estimate, want: float) -> bool:
     """Whether an interval holds a value; one that is not given claims nothing."""
     if one.lower is None or one.upper is None:

@@ -22,19 +22,22 @@ from judge.studies.estimates import (
     own_kappa,
     pair_agreement,
 )
-from judge.studies.reliability import tie_thresholds
+from judge.studies.options import StudyOptions
+from judge.studies.reliability import agreement, tie_thresholds
 from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from tests.judge.published import rows
 from tests.judge.studies.labels import (
     SIGN,
     by_turn,
+    holds,
     items_of,
     labelled,
     labels_of,
     published,
     repeated,
     swapped,
+    width,
 )
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "reliability.json").read_text())
@@ -165,9 +168,7 @@ def test_the_published_table_of_two_raters_and_its_standard_error() -> None:
     want, error = GOLDEN["crossed"]["kappa"]
     estimate = kappa(items, x, y, draws=Draws(np.random.default_rng(1), 2000))
     assert estimate.value == pytest.approx(want, abs=5e-5)
-    assert estimate.lower is not None
-    assert estimate.upper is not None
-    assert (estimate.upper - estimate.lower) / 2 / 1.96 == pytest.approx(error, rel=0.08)
+    assert width(estimate) / 2 / 1.96 == pytest.approx(error, rel=0.08)
     y = replace(y, rater=y.rater + x.n)
     both = Labels(*(np.concatenate([getattr(x, f), getattr(y, f)]) for f in Labels.__slots__))
     assert own_kappa_(items, both).value == pytest.approx(GOLDEN["crossed"]["scott"], abs=5e-5)
@@ -285,9 +286,7 @@ def test_intervals_cover_agreement_only_where_votes_of_a_prompt_stay_together(
         rate = rng.beta(2, 1, 100)[prompt]  # 2/3 on average
         votes = labels_of(enumerate(np.where(rng.random(1000) < rate, 1, -1).tolist()))
         result = pair_agreement(items, verdicts, votes, ties=False, draws=Draws(rng, 200))
-        assert result.lower is not None
-        assert result.upper is not None
-        inside += result.lower <= 2 / 3 <= result.upper
+        inside += holds(result, 2 / 3)
     assert low <= inside / runs <= high
 
 
@@ -327,6 +326,22 @@ def test_a_difference_is_that_of_both_rates(ties: bool) -> None:
     )
 
 
+def test_the_level_that_is_asked_for_is_that_of_every_interval() -> None:
+    items, people, judge, _ = drawn()
+    widths = [
+        [
+            width(one)
+            for part in (study.judge, study.people, study.by_item)
+            for one in (part.with_ties, part.without_ties, study.kappa, study.alpha, study.ac1)
+        ]
+        for study in (
+            agreement(items, people, judge, StudyOptions(rounds=100, level=level))
+            for level in (0.95, 0.5)
+        )
+    ]
+    assert all(0 < half < 0.6 * wide for wide, half in zip(*widths, strict=True))
+
+
 def test_the_same_verdicts_differ_by_no_more_than_prompts_of_one_mind_leave() -> None:
     items, people, judge, _ = drawn()
     lead = over_another(items, judge, judge, people, ties=True, draws=_draws())
@@ -339,11 +354,7 @@ def test_what_both_share_cancels_so_the_interval_is_narrower_than_apart() -> Non
     nearly = rows_of(judge.item, np.where(np.arange(200) < 10, -judge.label, judge.label))
     lead = over_another(items, judge, nearly, people, ties=True, draws=_draws())
     alone = pair_agreement(items, judge, people, ties=True, draws=_draws())
-    assert lead.lower is not None
-    assert lead.upper is not None
-    assert alone.lower is not None
-    assert alone.upper is not None
-    assert lead.upper - lead.lower < alone.upper - alone.lower
+    assert width(lead) < width(alone)
 
 
 def test_people_count_only_where_the_judge_said_something() -> None:
@@ -370,8 +381,7 @@ def test_three_people_of_whom_one_said_a_little_less_are_three() -> None:
     people = labels_of(zip(item, labels.ravel(), strict=True), rater=rater.tolist())
     whole = own_agreement(items, people, _draws(), ties=True)
     nearly = own_agreement(items, people.only(np.arange(people.n) > 0), _draws(), ties=True)
-    widths = [(one.upper or 0) - (one.lower or 0) for one in (whole, nearly)]
-    assert widths[1] == pytest.approx(widths[0], rel=0.1)
+    assert width(nearly) == pytest.approx(width(whole), rel=0.1)
 
 
 def _coins(times: int, n: int, seed: int) -> tuple[Items, Labels]:
@@ -401,9 +411,7 @@ def test_coins_that_vote_four_times_an_item_agree_half_of_the_time() -> None:
     assert own_kappa_(items, people).value == pytest.approx(0, abs=0.06)
     judge = Labels.of_one_rater(np.arange(400), np.random.default_rng(4).choice([-1, 1], 400))
     gap = over_people(items, judge, people, _draws(), ties=False)
-    assert gap.lower is not None
-    assert gap.upper is not None
-    assert gap.lower < 0 < gap.upper
+    assert holds(gap, 0)
 
 
 def test_the_threshold_of_ties_that_matches_people_is_marked() -> None:

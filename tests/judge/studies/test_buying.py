@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.studies.plan import Signal, half_width, sending, votes_to_buy
+from judge.studies.plan import Signal, half_width, plan_votes, sending, votes_to_buy
 from judge.studies.powered import powered_ratings
 from judge.studies.rows import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
+from tests.judge.studies.planted import Planted
 from tests.judge.studies.simulated import Study
 
 Z = 1.959964
@@ -67,6 +68,27 @@ def test_buying_what_the_ratings_have_gives_their_half_width() -> None:
     assert 0.1 < signal.explained < 0.9
     with pytest.raises(NotIdentifiedError, match="the judge's value is unknown"):
         Signal.of_ratings(replace(powered, explained=None))
+
+
+def test_a_plan_is_for_the_next_widths_and_sends_open_items_by_pair() -> None:
+    data = Planted("person", n_prompts=300).data()
+    data = replace(data, people=data.people.only(data.people.item < 180))
+    judge = data.judges[0]
+    powered = powered_ratings(data.items, data.people, judge.verdicts)
+    plan = plan_votes(data, judge, powered, np.random.default_rng(1))
+    assert plan.half_width == half_width(powered.ratings)
+    wanted = [width for width in (100, 50, 30, 20, 10, 5) if width < plan.half_width]
+    assert [*plan.purchases] == wanted[:3]
+    signal = Signal.of_ratings(powered)
+    assert {w: votes_to_buy(signal, w) for w in plan.purchases} == plan.purchases
+    assert (len(plan.sent), min(plan.sent) >= 180) == (100, True)
+    there = np.unique(data.items.pairs[180:], axis=0, return_counts=True)
+    for (a, b), n in zip(*there, strict=True):
+        pair = data.items.models[a], data.items.models[b]
+        assert plan.by_pair[pair][1] == pytest.approx(n / 120)
+    sent = [share for share, _ in plan.by_pair.values()]
+    assert sent == sorted(sent, reverse=True)
+    assert sum(sent) == pytest.approx(1)
 
 
 def test_a_judge_of_the_items_with_votes_alone_shows_its_signal_all_the_same() -> None:

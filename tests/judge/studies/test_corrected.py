@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judge.studies.alternative import ASSUMPTION, Counted, corrected_rate, win_tallies
-from judge.studies.estimates import Estimate
+from judge.studies.alternative import ASSUMPTION, Counted, corrected_rate, win_rates, win_tallies
 from judge.studies.rows import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
-from tests.judge.studies.labels import items_of, labels_of, repeated
+from tests.judge.studies.labels import ends, holds, items_of, labels_of, repeated, width
 from tests.simulation import Share
 
 Record = Callable[[str, object], None]
@@ -43,11 +42,7 @@ def test_errors_that_are_themselves_uncertain_make_the_interval_wider() -> None:
         corrected_rate(Counted(400, 1000), Counted(7 * k, 10 * k), Counted(9 * k, 10 * k))
         for k in (5, 500)
     )
-    assert few.lower is not None
-    assert few.upper is not None
-    assert many.lower is not None
-    assert many.upper is not None
-    assert few.upper - few.lower > 1.8 * (many.upper - many.lower)
+    assert width(few) > 1.8 * width(many)
 
 
 @pytest.mark.parametrize("right", [50, 40, 51])
@@ -78,11 +73,9 @@ def test_the_interval_lies_within_0_and_1_in_order(p: Counted, q0: Counted, q1: 
         smoothed = q0.smoothed(2)[0] + q1.smoothed(2)[0]
         assert min(q0.share + q1.share, smoothed) <= 1 + 1e-12
         return
-    assert rate.lower is not None
-    assert rate.upper is not None
-    assert rate.value is not None
-    assert 0 <= rate.lower <= rate.upper <= 1
-    assert 0 <= rate.value <= 1
+    lower, upper = ends(rate)
+    assert 0 <= lower <= upper <= 1
+    assert 0 <= (rate.value if rate.value is not None else -1) <= 1
 
 
 @settings(max_examples=40)
@@ -113,9 +106,7 @@ def test_intervals_cover_the_rate_that_was_drawn() -> None:
             Counted(int(rng.binomial(100, 0.7)), 100),
             Counted(int(rng.binomial(100, 0.9)), 100),
         )
-        assert rate.lower is not None
-        assert rate.upper is not None
-        inside += rate.lower <= 0.2 <= rate.upper
+        inside += holds(rate, 0.2)
     assert 0.93 <= inside / 1000 <= 0.98
 
 
@@ -133,6 +124,11 @@ def test_a_models_win_rate_by_hand() -> None:
     assert corrected.value == pytest.approx(0.6)
     for count, hits in ((tally[2], 1), (tally[3], 2)):
         assert (count.hits, count.n) == (hits, hits)
+    m0, m1 = win_rates(items, people, better, 0.95)
+    assert (m0.model, m1.model, m0.by_judge, m1.by_judge) == ("m0", "m1", 0.4, 0.6)
+    assert [m0.by_people, m1.by_people] == pytest.approx([1 / 3, 2 / 3])
+    assert (m1.corrected, m1.why) == (corrected, "")
+    assert win_rates(items, people, better.only(better.item < 3), 0.95) == ()
 
 
 def test_a_judge_with_a_liking_for_a_model_is_corrected() -> None:
@@ -148,9 +144,8 @@ def test_a_judge_with_a_liking_for_a_model_is_corrected() -> None:
     tally = win_tallies(items, votes, verdicts)["x"]
     corrected = corrected_rate(*tally[1:])
     assert tally[1].share == pytest.approx(0.46, abs=0.01)
-    assert corrected.lower is not None
-    assert corrected.upper is not None
-    assert corrected.lower < 0.3 < corrected.upper < tally[1].share
+    assert holds(corrected, 0.3)
+    assert ends(corrected)[1] < tally[1].share
 
 
 def by_prompt(
@@ -176,12 +171,6 @@ def by_prompt(
     signs = [np.where(column, 1, -1) for column in (x_wins, says_x)]
     votes = labels_of(zip(at[voted], signs[0][voted], strict=True))
     return items, votes, labels_of(zip(at, signs[1], strict=True))
-
-
-def width(corrected: Estimate) -> float:
-    assert corrected.lower is not None
-    assert corrected.upper is not None
-    return corrected.upper - corrected.lower
 
 
 def test_repeating_every_row_within_its_prompt_narrows_no_interval() -> None:
@@ -231,9 +220,7 @@ def test_intervals_of_ten_rows_a_prompt_cover(
         plain = [Counted(one.hits, one.n) for one in tally[1:]]
         for place, one in enumerate((tally[1:], plain)):
             rate = corrected_rate(*one)
-            assert rate.lower is not None
-            assert rate.upper is not None
-            inside[run, place] = rate.lower <= 0.3 <= rate.upper
+            inside[run, place] = holds(rate, 0.3)
     ours, as_if_independent = (Share.of(column) for column in inside.T)
     row = {"prompts with votes": n_voted, "copies": together, "covered": str(ours)}
     record_property(

@@ -10,7 +10,7 @@ from arena.boards.fitted import votes_of
 from arena.domain.vote import Choice
 from arena.store.store import Store
 from judge.case import Case, Message
-from judge.studies.data import StudyData, read_study, repetition
+from judge.studies.data import StudyData, judge_of, read_study, repetition
 from judge.studies.rows import REPEATED, VOTED_AGAIN
 from rating.errors import DataError
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
@@ -221,9 +221,11 @@ def test_sides_that_never_vary_say_nothing_of_the_order(study: Files) -> None:
 
 
 def test_each_judge_has_its_own_verdicts(study: Files) -> None:
-    verdicts = VERDICTS + "p1,basalt,flint,model_b,crow\n"
-    judges = study(verdicts=verdicts).judges
-    assert [(judge.name, judge.verdicts.n) for judge in judges] == [("crow", 1), ("owl", 3)]
+    data = study(verdicts=VERDICTS + "p1,basalt,flint,model_b,crow\n")
+    assert [(judge.name, judge.verdicts.n) for judge in data.judges] == [("crow", 1), ("owl", 3)]
+    assert judge_of(data, "owl") is data.judges[1]
+    with pytest.raises(DataError, match="several judges: choose one of 'crow', 'owl' with --ju"):
+        judge_of(data, None)
 
 
 TWICE = VERDICTS.splitlines()[1]
@@ -332,6 +334,16 @@ def test_lengths_are_compared_in_doublings_of_side_a(study: Files) -> None:
     gap = data.items.gaps["length"]
     assert gap[data.people.item[0]] == pytest.approx(2)
     assert np.isnan(gap).sum() == data.items.n - 1
+
+
+def test_lengths_are_those_of_the_first_vote_and_else_those_of_a_verdict(study: Files) -> None:
+    head = "prompt_id,model_a,model_b,winner,len_a,len_b\n"
+    votes = "p1,flint,basalt,tie,100,400\np1,basalt,flint,tie,100,100\np2,basalt,flint,tie,,\n"
+    verdicts = "p1,basalt,flint,tie,50,800\np2,flint,basalt,tie,100,800\n"
+    data = study(head + votes, head + verdicts)
+    prompts = [data.prompts[number] for number in data.items.prompt]
+    gaps = dict(zip(prompts, data.items.gaps["length"].tolist(), strict=True))
+    assert gaps == pytest.approx({"p1": 2, "p2": 3})
 
 
 def test_texts_are_measured_where_there_are_no_lengths(study: Files) -> None:

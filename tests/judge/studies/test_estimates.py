@@ -25,7 +25,7 @@ from judge.studies.estimates import (
 from rating.errors import DataError
 from rating.leave_out import MOST_CLUSTERS, drawn_sums
 from rating.typing import Floats
-from tests.judge.studies.labels import items_of
+from tests.judge.studies.labels import items_of, width
 
 
 def _mean(sums: Floats) -> Floats:
@@ -58,9 +58,7 @@ def test_rows_of_a_prompt_stay_together() -> None:
     widths = []
     for stats in (apart, together):
         estimate = clustered(stats, _mean, n=1000, draws=Draws(np.random.default_rng(2), 2000))
-        assert estimate.lower is not None
-        assert estimate.upper is not None
-        widths.append(estimate.upper - estimate.lower)
+        widths.append(width(estimate))
     assert widths[1] / widths[0] == pytest.approx(5, rel=0.1)  # root of 25
 
 

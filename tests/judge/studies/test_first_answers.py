@@ -74,8 +74,7 @@ def test_a_rule_with_many_cases_is_and_on_these_alone(tmp_path: Path) -> None:
     studied = judged(Planted("first", n_prompts=600, single=250), tmp_path)
     rule = next(rule for rule in studied.evidence.rules if rule.name == FIRST)
     assert rule.followed is not None
-    assert rule.followed.value == 1
-    assert rule.lead.value == 0
+    assert (rule.followed.value, rule.lead.value) == (1, 0)
     assert studied.first_answer.headline == (
         "No. The judge does no better than always choosing the answer shown first."
     )
@@ -129,8 +128,7 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     page = report_page(study, date(2026, 5, 3))
     (answer,) = page.answers
     result = study.judges[0].first_answer
-    assert answer.tone == "poor"
-    assert answer.headline == f"{OPENINGS['no']} {result.reasons[0]}"
+    assert (answer.tone, answer.headline) == ("poor", f"{OPENINGS['no']} {result.reasons[0]}")
     assert answer.sentences == result.reasons[1:]
     assert study.to_dict()["first_answer"] == {"verdict": "no", "reasons": list(result.reasons)}
     assert "--raters skilled" in page.sections[-1].code

@@ -126,6 +126,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         ({"biases": {"self": near(-30, 5)}}, "inconclusive", "does, but shows biases beyond"),
         ({"biases": {"position": near(19, 5)}}, "yes", "The judge agrees with a person"),
         ({"biases": {"position": near(30, 40)}}, "yes", "The judge agrees with a person"),
+        ({"reversed_pairs": (("flint", "slate"),)}, "inconclusive", "ranks slate above flint"),
         (
             {"gap_with_ties": near(-0.2)},
             "inconclusive",
@@ -184,6 +185,31 @@ def test_a_model_that_is_favoured_by_more_than_a_tenth_of_a_win_rules_out_a_yes(
     assert result.reasons[0].startswith(f"The judge {does} umber") is (verdict != "yes")
 
 
+def test_the_most_biased_models_are_named_first_and_the_others_counted() -> None:
+    biases = {"flint": 0.3, "umber": -0.5, "slate": 0.4, "mica": 0.25, "chalk": 0.35}
+    biased = {name: near(value, 0.1) for name, value in biases.items()}
+    result = answer(favouritism=biased | {"basalt": Estimate(0.1, None, None, 9)})
+    assert [text.partition(":")[0] for text in result.reasons[:4]] == [
+        "The judge disadvantages umber",
+        "The judge favours slate",
+        "The judge favours chalk",
+        "2 more models are in the table of favouritism.",
+    ]
+    assert "Favouritism could be tested for 5 of 6 models. The test" in " ".join(result.reasons)
+
+
+def test_a_large_bias_is_named_by_what_it_is_of_and_a_small_or_unsure_one_is_not() -> None:
+    biases = {"position": near(30, 5), "length": near(-25, 5), "self": near(-30, 5)}
+    others = {"refusal": near(19, 5), "format": near(40, 50)}
+    result = answer(biases=biases | others, own_model="owl-2")
+    assert [text for text in result.reasons if "points" in text][1:] == [
+        "Being shown first counts +30 (+25 to +35) points more than with people.",
+        "A response twice as long counts −25 (−30 to −20) points more than with people.",
+        "The judge rates owl-2, its own model, −30 (−35 to −25) points away from what its "
+        "ratings of the other models predict.",
+    ]
+
+
 def test_a_favoured_model_that_changes_its_place_is_a_no() -> None:
     favoured = {"umber": near(0.4, 0.1), "flint": near(0.0)}
     apart = answer(favouritism=favoured, reversed_pairs=(("flint", "slate"),))
@@ -193,14 +219,6 @@ def test_a_favoured_model_that_changes_its_place_is_a_no() -> None:
     assert moved.reasons[:2] == (
         "The judge favours umber: +0.40 (+0.30 to +0.50) wins per item, relative to a fair judge.",
         "The judge ranks umber above slate, and people the reverse, both significantly.",
-    )
-
-
-def test_a_reversed_pair_alone_leaves_it_open() -> None:
-    result = answer(reversed_pairs=(("flint", "slate"),))
-    assert (result.verdict, result.reasons[0][:33]) == (
-        "inconclusive",
-        "The judge ranks slate above flint",
     )
 
 

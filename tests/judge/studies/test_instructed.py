@@ -18,6 +18,7 @@ from judge.studies.gold import (
 from judge.tables.cases import read_tasks
 from rating.errors import DataError
 from rating.outcome import Outcome
+from tests.judge.studies.labels import holds
 
 PROMPT = "Name two fruits. No commas, at least 3 words."
 TASK = read_task(
@@ -152,9 +153,7 @@ def test_intervals_by_kind_cover_other_voters_and_prompts(voters: int, prompts: 
     for _ in range(runs):
         votes = cast(rng, planted, voters=voters, prompts=prompts, each=20, spread=spread)
         for id, one in study_instructed(votes).by_kind.items():
-            assert one.lower is not None
-            assert one.upper is not None
-            covered[id] += one.lower <= truths[id] <= one.upper
+            covered[id] += holds(one, truths[id])
     assert all(0.92 <= n / runs <= 0.985 for n in covered.values()), covered
 
 

@@ -13,6 +13,7 @@ from judge.studies.licence import (
     Graded,
     Licence,
     Reference,
+    _grade_of,
     as_toml,
     counted,
     graded,
@@ -63,6 +64,12 @@ def test_a_judge_is_licensed_for_the_models_that_it_is_right_for(licence: Licenc
     assert licence.until == date(2027, 5, 25)
     assert (licence.method, licence.templates) == ("pairwise", ("3f9c2b7a11d04e58",))
     assert licence.resolved_models == ("owl-2026-05-13",)
+    assert licence.headline == (
+        "The judge may replace human raters for flint, quartz, slate, umber, with the method "
+        "pairwise, until 2027-05-25, based on 3,000 labels by people."
+    )
+    nothing = licence.model_copy(update={"models": licence.models[:1]})
+    assert nothing.headline == "The judge may replace human raters for no model."
 
 
 def test_the_error_is_the_win_rate_of_the_judge_less_that_of_people(
@@ -99,6 +106,11 @@ def test_few_labels_grade_nothing() -> None:
     models = graded(data, data.judges[0], rows, 10.0, known=True)
     assert {model.grade for model in models} == {"NOT GRADED"}
     assert "30 on 20 are needed" in models[0].sentence(10)
+    two = World(n_models=2, per_voter=100).draw(world(), 200).data()
+    rows = labelled(two, two.judges[0], "probabilities")
+    few = "because its labels are by fewer than three equally active people"
+    for known, why in ((True, few), (False, "")):
+        assert graded(two, two.judges[0], rows, 10.0, known=known)[0].why == why
 
 
 def test_a_judge_that_says_what_people_say_has_an_interval_with_a_width() -> None:
@@ -348,12 +360,45 @@ def test_dear_votes_are_asked_for_less(licence: Licence, folder: Path, tmp_path:
         choose(licence, votes, tmp_path / "cases.csv", 1, np.random.default_rng(0))
 
 
-def test_a_model_s_sentence_has_its_interval_and_the_margin() -> None:
-    model = Graded(
-        name="x", grade="PASS", error=1.0, lower=-3.0, upper=5.0, votes=99, prompts=50, outside=0.0
+@pytest.mark.parametrize(
+    ("error", "reach", "differs"),
+    [
+        (1.0, 4.0, "+1.0 points (−3.0 to +5.0): within the margin of 6 points."),
+        (9.0, 2.0, "+9.0 points (+7.0 to +11.0): outside the margin of 6 points."),
+        (-9.0, 2.0, "−9.0 points (−11.0 to −7.0): outside the margin of 6 points."),
+        (4.0, 4.0, "+4.0 points (+0.0 to +8.0): inconclusive for a margin of 6 points."),
+    ],
+)
+def test_a_model_s_grade_and_sentence_are_by_its_interval_and_the_margin(
+    error: float, reach: float, differs: str
+) -> None:
+    lower, upper = error - reach, error + reach
+    grade, rest = _grade_of(lower, upper, 6), {"votes": 99, "prompts": 50, "outside": 0.0}
+    row = {"name": "x", "grade": grade, "error": error, "lower": lower, "upper": upper} | rest
+    assert Graded.model_validate(row).sentence(6) == (
+        f"x: the win rate by the judge differs from the win rate by people by {differs}"
     )
-    assert "within the margin of 6 points" in model.sentence(6)
-    assert "−3.0 to +5.0" in model.sentence(6)
+
+
+@pytest.mark.parametrize(("fall", "status"), [(0.15, "revoked"), (-0.1, "valid")])
+def test_a_watch_says_which_way_agreement_went_and_how_far(
+    licence: Licence, tmp_path: Path, fall: float, status: str
+) -> None:
+    write(tmp_path, "", World(favoured=1, favour=0.5).draw(world(7), 600, fall), first=40_000)
+    votes = tmp_path / "votes.csv"
+    votes.write_text(votes.read_text().replace(",voter,", ",nobody,", 1))
+    result = watch(licence, votes, tmp_path / "verdicts.csv", TODAY)
+    assert result.last is not None
+    n, fell, bound = (result.last[name] for name in ("votes", "fall", "bound"))
+    assert (result.status, np.sign(fell)) == (status, np.sign(fall))
+    assert result.why == (
+        f"{'Revoked' if fall > 0 else 'Not revoked'} after {n} votes: agreement with people "
+        f"{'fell' if fall > 0 else 'rose'} by {abs(fell):.1f} percentage points since the "
+        f"certificate; a fall of {bound:.1f} revokes it."
+    )
+    assert result.warnings[-1] == (
+        "The votes do not name their voters: each vote is taken as one person's."
+    )
 
 
 def test_every_command_matches_votes_whose_id_has_another_name(

@@ -191,8 +191,8 @@ def test_a_model_beyond_the_best_known_one_is_reported_so() -> None:
     assert best.sentences[2] == (
         "The judge rates it beyond the best known model: the fitted line is extrapolated there."
     )
-    among, _ = replace(SMALL, signal=2.5, above=-1.0).rated(3)
-    assert among.beyond is None
+    for above, beyond in ((-1.0, None), (-4.0, "worst")):
+        assert replace(SMALL, signal=2.5, above=above).rated(3)[0].beyond == beyond
 
 
 def test_a_model_that_lost_nearly_no_verdict_has_no_interval() -> None:
@@ -224,6 +224,26 @@ def test_the_answer_has_the_keys_that_programs_read() -> None:
     assert row["lower"] < row["rating"] < row["upper"]
     assert row["rank"] is None
     assert [one["by"] for one in row["board"]].count("judge only") == 1
+    ratings = [one["rating"] for one in row["board"]]
+    assert ratings == sorted(ratings, reverse=True)
+    errors = [one["people"] - one["judge"] for one in row["known"]]
+    assert [one["error"] for one in row["known"]] == pytest.approx(errors)
+
+
+def test_the_level_and_the_calibration_that_are_asked_for_are_used() -> None:
+    usual, half, steps = (
+        SMALL.rated(3, options)[0]
+        for options in (
+            NewcomerOptions(),
+            NewcomerOptions(level=0.5),
+            NewcomerOptions(calibration="isotonic"),
+        )
+    )
+    (low, high), (lower, upper) = ends(usual), ends(half)
+    assert half.sentences[0].endswith("50%), from judge only.")
+    # Student's t of ten degrees of freedom: 0.700 and 2.228.
+    assert (upper - lower) / (high - low) == pytest.approx(0.314, rel=0.1)
+    assert 0.01 < abs(steps.rating - usual.rating) < 60
 
 
 def test_there_is_no_interval_under_eight_known_models_unless_asked_for() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,20 +13,10 @@ from rating.errors import DataError
 from rating.tables.files import Files
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 
-ROW: dict[str, object] = {
-    "study": "s",
-    "item": "i1",
-    "kind": "item",
-    "rater": "r01",
-    "prompt_id": "p1",
-    "model_a": "owl",
-    "model_b": "crow",
-    "sides": "ab",
-    "choice": "model_a",
-    "repeat": 0,
-    "gold": None,
-    "confidence": 2,
-    "seconds": 7.5,
+ROW: dict[str, Any] = {
+    **{"study": "s", "item": "i1", "kind": "item", "rater": "r01", "prompt_id": "p1"},
+    **{"model_a": "owl", "model_b": "crow", "sides": "ab", "choice": "model_a"},
+    **{"repeat": 0, "gold": None, "confidence": 2, "seconds": 7.5},
 }
 
 
@@ -93,6 +84,35 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         study_raters(rows_in(tmp_path, {"choice": None}).paths)
 
 
+def test_each_rater_has_their_own_figures_by_hand(tmp_path: Path) -> None:
+    second: dict[str, object] = {"item": "i2", "prompt_id": "p2"}
+    right: dict[str, object] = {"kind": "gold", "item": "g1", "gold": "model_b"}
+    rows: list[dict[str, object]] = [
+        {"confidence": 1},
+        {"repeat": 1, "sides": "ba", "choice": "model_b", "seconds": 2},
+        second | {"sides": "ba", "seconds": 4, "confidence": 3},
+        {"item": "i3", "choice": "skip"},
+        right | {"choice": "model_b", "seconds": 9},
+        right | {"item": "g2", "choice": "tie", "seconds": 3},
+        {"kind": "qualification", "item": "q1", "gold": "model_a", "seconds": 99},
+        {"rater": "r02", "choice": "model_b"},
+        second | {"rater": "r02"},
+    ]
+    study = study_raters(rows_in(tmp_path, *rows).paths)
+    one, two = study.raters
+    assert (one.rated, one.skipped, one.seconds) == (2, 1, 4.0)
+    assert (one.gold_right, one.gold_rated, one.gold.value) == (1, 2, 9 / 12)
+    assert (one.retest.value, one.retest.n) == (0.0, 1)
+    assert (one.left.value, one.left.n) == (0.5, 4)  # sides of i1 twice, i2 and g1
+    assert (two.rated, two.skipped, two.seconds, two.gold.value) == (2, 0, 7.5, None)
+    assert one.agreement.value == two.agreement.value == study.agreement.value == 0.5
+    by_confidence = {of: (part.value, part.n) for of, part in study.by_confidence.items()}
+    assert by_confidence == {1: (0.0, 1), 2: (0.5, 2), 3: (1.0, 1)}
+    assert study.surer is not None
+    assert study.surer.value == 1.0
+    assert "Excluded rows: 1 skipped." in study.warnings
+
+
 def test_what_the_ratings_cannot_tell_is_null_with_a_warning(tmp_path: Path) -> None:
     study = study_raters(rows_in(tmp_path, {}, {"item": "i2", "prompt_id": "p2"}).paths)
     one = study.to_dict()["raters"][0]
@@ -106,7 +126,7 @@ def test_what_the_ratings_cannot_tell_is_null_with_a_warning(tmp_path: Path) -> 
 
 def test_sides_of_the_export_exchanged_with_their_choices_change_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
-    rows = exported(Crowd(lean=0.3, ties=0.2), rng, (40, 5, 3), repeats=5, gold=4)
+    rows = exported(Crowd(lean=-1.5, ties=0.2), rng, (40, 5, 3), repeats=5, gold=4)
     other = {"model_a": "model_b", "model_b": "model_a"}
     turned = [
         row
@@ -124,6 +144,7 @@ def test_sides_of_the_export_exchanged_with_their_choices_change_nothing(tmp_pat
         write_csv(written, tmp_path / f"{name}.csv")
         results.append(study_raters(tmp_path / f"{name}.csv", StudyOptions(rounds=100)).to_dict())
     first, second = results
+    assert any(text.startswith("Raters prefer the right side: ") for text in first["sentences"])
     for key in ("raters", "agreement", "retest", "left", "left_in_repeats", "variance"):
         assert json.dumps(rounded(first[key])) == json.dumps(rounded(second[key]))
     assert first["share"]["value"] == pytest.approx(1 - second["share"]["value"])

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.studies.estimates import Draws, Estimate, own_agreement
+from judge.studies.estimates import Draws, own_agreement
 from judge.studies.reliability import Ceiling, ceiling
 from judge.studies.rows import Items, Labels
+from tests.judge.studies.labels import ends
+from tests.judge.studies.labels import holds as held
 from tests.judge.studies.simulated import apart, labels_of
 from tests.simulation import Share, runs
 
@@ -49,23 +51,14 @@ def draw(law: str, rng: np.random.Generator) -> tuple[Items, Labels, Labels]:
     return items, labels_of(voted, label, np.arange(len(voted))), labels_of(np.arange(n), best)
 
 
-def held(one: Estimate, truth: float) -> bool:
-    assert one.lower is not None
-    assert one.upper is not None
-    return one.lower <= truth <= one.upper
-
-
 def outside(bounds: Ceiling, best: float) -> bool:
     """Whether the best judge is under the lowest of the bounds or over the highest."""
-    assert bounds.lowest.lower is not None
-    assert bounds.highest.upper is not None
-    return not bounds.lowest.lower <= best <= bounds.highest.upper
+    return not ends(bounds.lowest)[0] <= best <= ends(bounds.highest)[1]
 
 
 def above(bounds: Ceiling) -> bool:
     """Whether the best judge seems to be better than any can be."""
-    assert bounds.to_highest.lower is not None
-    return bounds.to_highest.lower > 1
+    return ends(bounds.to_highest)[0] > 1
 
 
 @cache

@@ -33,18 +33,9 @@ TIED = Crowd(item=1.5, rater=0.6, ties=0.15)
 FEW = Crowd(item=1, rater=0.3)
 CLEAR = Crowd(item=3, mean=1)
 WORDS = {
-    ALIKE: "alike",
-    DIFFERENT: "different",
-    EQUAL: "equal",
-    TASTES: "tastes",
-    LEANING: "leaning",
-    OWN: "own",
-    MANY: "many",
-    ONE_SIDED: "one-sided",
-    SMALL: "small",
-    TIED: "tied",
-    FEW: "few",
-    CLEAR: "clear",
+    **{ALIKE: "alike", DIFFERENT: "different", EQUAL: "equal", TASTES: "tastes"},
+    **{LEANING: "leaning", OWN: "own", MANY: "many", ONE_SIDED: "one-sided", SMALL: "small"},
+    **{TIED: "tied", FEW: "few", CLEAR: "clear"},
 }
 Sizes = tuple[int, int, int, int]
 
@@ -58,9 +49,7 @@ def holds(one: Estimate, value: float) -> bool:
 @pytest.mark.parametrize(
     ("crowd", "sizes"),
     [
-        (ALIKE, (240, 8, 3, 20)),
-        (LEANING, (400, 20, 4, 25)),
-        (OWN, (100, 6, 3, 12)),
+        *((ALIKE, (240, 8, 3, 20)), (LEANING, (400, 20, 4, 25)), (OWN, (100, 6, 3, 12))),
         (MANY, (1000, 40, 2, 6)),
     ],
     ids=str,
@@ -90,9 +79,7 @@ def test_repeats_recover_agreement_with_oneself_and_the_lean_to_a_side(
 @pytest.mark.parametrize(
     ("crowd", "sizes"),
     [
-        (ALIKE, (120, 6, 3, 20)),
-        (DIFFERENT, (200, 8, 4, 25)),
-        (EQUAL, (100, 5, 3, 15)),
+        *((ALIKE, (120, 6, 3, 20)), (DIFFERENT, (200, 8, 4, 25)), (EQUAL, (100, 5, 3, 15))),
         (TASTES, (300, 20, 5, 15)),
     ],
     ids=str,
@@ -129,10 +116,8 @@ def test_shares_of_the_variance_are_what_was_planted(
 @pytest.mark.parametrize(
     ("crowd", "pilot", "design"),
     [
-        (ALIKE, (200, 6, 3), (600, 6, 2)),
-        (SMALL, (200, 10, 3), (200, 10, 5)),
-        (TIED, (200, 12, 3), (400, 12, 2)),
-        (FEW, (200, 8, 2), (200, 16, 3)),
+        *((ALIKE, (200, 6, 3), (600, 6, 2)), (SMALL, (200, 10, 3), (200, 10, 5))),
+        *((TIED, (200, 12, 3), (400, 12, 2)), (FEW, (200, 8, 2), (200, 16, 3))),
         (CLEAR, (150, 8, 2), (150, 8, 5)),
     ],
     ids=str,

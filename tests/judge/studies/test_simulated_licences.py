@@ -34,12 +34,8 @@ def revoked(
         for seed in range(runs)
     ]
     seen = [votes for votes in at if votes is not None]
-    row: dict[str, object] = {
-        "agreement": world.right,
-        "taste": world.taste,
-        "an item": world.per_item,
-    }
-    row |= {"labels": n_labels, "fall": fall, "votes": n_votes}
+    row: dict[str, object] = {"agreement": world.right, "taste": world.taste}
+    row |= {"an item": world.per_item, "labels": n_labels, "fall": fall, "votes": n_votes}
     row |= {"revoked": f"{len(seen) / runs:.3f}", "median": float(np.median(seen) if seen else 0)}
     record("Licences that are revoked", row)
     return len(seen) / runs
@@ -49,12 +45,9 @@ def revoked(
 @pytest.mark.parametrize(
     "world",
     [
-        PROBABILITIES,
-        replace(PROBABILITIES, taste=0.1),
+        *(PROBABILITIES, replace(PROBABILITIES, taste=0.1)),
         replace(PROBABILITIES, likes=0.1, per_item=3, tie_rate=0.15),
-        VERDICTS,
-        World(right=(0.65,)),
-        World(right=(0.7, 0.85, 0.97)),
+        *(VERDICTS, World(right=(0.65,)), World(right=(0.7, 0.85, 0.97))),
     ],
     ids=["probabilities", "tastes", "items", "verdicts", "poor", "sure"],
 )
@@ -75,10 +68,8 @@ def test_few_labels_do_not_make_false_alarms(record_property: Record) -> None:
 @pytest.mark.parametrize(
     ("world", "n_labels", "least"),
     [
-        (PROBABILITIES, 2000, 0.9),
-        (VERDICTS, 2000, 0.9),
-        (replace(PROBABILITIES, taste=0.1), 2000, 0.8),
-        (World(right=(0.65,)), 2000, 0.8),
+        *((PROBABILITIES, 2000, 0.9), (VERDICTS, 2000, 0.9)),
+        *((replace(PROBABILITIES, taste=0.1), 2000, 0.8), (World(right=(0.65,)), 2000, 0.8)),
         (PROBABILITIES, 400, 0.75),
     ],
     ids=["probabilities", "verdicts", "tastes", "poor", "few labels"],
@@ -117,12 +108,8 @@ def test_no_model_beyond_the_margin_passes_in_more_than_one_licence_in_twenty(
     assert world.error == pytest.approx(7.5)
     for grade in ("PASS", "FAIL"):  # at the margin, both are wrong
         wrong = float(np.mean([grade in models.values() for models in licences]))
-        row: dict[str, object] = {
-            "taste": world.taste,
-            "a voter": world.per_voter,
-            "an item": world.per_item,
-        }
-        row |= {"grade": grade, "of some model": f"{wrong:.3f}"}
+        row: dict[str, object] = {"taste": world.taste, "a voter": world.per_voter}
+        row |= {"an item": world.per_item, "grade": grade, "of some model": f"{wrong:.3f}"}
         record_property("Six models whose errors are the margin", row)
         assert wrong <= beyond(ERROR, LICENCES)
 

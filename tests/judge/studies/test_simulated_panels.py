@@ -7,6 +7,7 @@ import pytest
 
 from judge.studies.options import StudyOptions
 from judge.studies.panel import Errors, card
+from tests.judge.studies.labels import holds
 from tests.judge.studies.panels import by_people, errors_of, latent, true_n_eff
 from tests.simulation import monte_carlo_error, runs
 
@@ -23,9 +24,7 @@ def test_the_gap_of_independent_judges_covers_zero(each: int) -> None:
         hard = rng.choice([-0.1, 0.1], (prompt.max() + 1, 5))[prompt]  # of one judge alone
         wrong = rng.random((300, 5)) < np.array([0.2, 0.25, 0.3, 0.35, 0.4]) + hard
         gap = card(errors_of(wrong, prompt), options).gap
-        assert gap.lower is not None
-        assert gap.upper is not None
-        inside += gap.lower <= 0 <= gap.upper
+        inside += holds(gap, 0)
     assert inside / N_RUNS == pytest.approx(0.95, abs=3 * monte_carlo_error(0.95, N_RUNS))
 
 
@@ -37,10 +36,8 @@ def test_n_eff_of_a_latent_factor_is_recovered_and_its_interval_holds_it(loading
     for _ in range(count):
         one = card(errors_of(latent(rng, 1000, [0.3] * 9, loading)), options).n_eff
         assert one.value is not None
-        assert one.lower is not None
-        assert one.upper is not None
         values.append(one.value)
-        inside += one.lower <= truth <= one.upper
+        inside += holds(one, truth)
     assert np.abs(np.array(values) - truth).mean() < 0.2
     assert np.mean(values) == pytest.approx(truth, abs=0.1)
     assert inside / count >= 0.95 - 3 * monte_carlo_error(0.95, count)

@@ -9,6 +9,7 @@ import pytest
 
 from judge.studies.estimates import Draws, Estimate, over_people, own_agreement, pair_agreement
 from judge.studies.rows import Items, Labels
+from tests.judge.studies.labels import holds
 from tests.judge.studies.simulated import labels_of
 
 Record = Callable[[str, object], None]
@@ -51,12 +52,6 @@ def figures(items: Items, votes: Labels, verdicts: Labels, seed: int) -> tuple[E
         own_agreement(items, votes, draws[1], ties=False),
         over_people(items, verdicts, votes, draws[2], ties=False),
     )
-
-
-def holds(estimate: Estimate, value: float) -> bool:
-    assert estimate.lower is not None
-    assert estimate.upper is not None
-    return estimate.lower <= value <= estimate.upper
 
 
 @pytest.mark.slow

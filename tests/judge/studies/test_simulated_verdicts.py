@@ -61,11 +61,8 @@ def test_no_judge_that_favours_a_model_is_a_yes_and_no_fair_one_is_flagged(
 @pytest.mark.parametrize(
     ("world", "share", "low", "high"),
     [
-        (MANY, 0.0, 0.0, 0.02),
-        (MANY, 0.6, 0.95, 1.0),
-        (MANY, 1.0, 0.95, 1.0),
-        (FEW, 0.0, 0.0, 0.02),
-        (FEW, 0.6, 0.45, 1.0),
+        *((MANY, 0.0, 0.0, 0.02), (MANY, 0.6, 0.95, 1.0), (MANY, 1.0, 0.95, 1.0)),
+        *((FEW, 0.0, 0.0, 0.02), (FEW, 0.6, 0.45, 1.0)),
         (World(voters=40, effect=0.8), 0.6, 0.88, 1.0),
     ],
 )

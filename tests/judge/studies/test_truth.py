@@ -32,9 +32,8 @@ def truth_set(folder: Path, n: int = 60, each: int = 1) -> Path:
             "prompt": f"Question {i // each}?",
             "response_a": f"One {i}.",
             "response_b": f"Other {i}.",
-            "label": "A>B" if i % 3 else "B>A",
-            "source": "maths" if i % 2 else "law",
         }
+        | {"label": "A>B" if i % 3 else "B>A", "source": "maths" if i % 2 else "law"}
         for i in range(n)
     ]
     path = folder / "pairs.jsonl"
@@ -81,10 +80,10 @@ def test_a_perfect_judge_is_always_right_and_one_of_the_first_place_half_of_the_
     assert (crow.right_in_both.value, study.shown["crow"]) == (0.0, 0)
     assert crow.scores is not None
     assert (crow.scores["n_first"], crow.scores["n_second"]) == (60, 0)
-    assert (
-        "60 times the answer shown first in each, 0 times the second."
-        in (study.sentences(crow)[1])
-    )
+    by_order = crow.to_dict()  # the label is for the first response of 40 of the 60 pairs
+    assert (by_order["right_as_is"], by_order["right_swapped"]) == pytest.approx((2 / 3, 1 / 3))
+    both = "60 times the answer shown first in each, 0 times the second."
+    assert both in study.sentences(crow)[1]
     assert study.sentences(crow)[0].endswith(
         "We do not find that it is right more often than choosing at random (50%)."
     )
@@ -111,6 +110,10 @@ def test_ties_and_what_was_not_read_are_not_right_and_are_counted(tmp_path: Path
     assert one.to_dict()["n_tied"] == 12
     assert one.to_dict()["n_unread"] == 4
     assert one.right.value == pytest.approx((120 - 16) / 120)
+    table = truth_page(study, date(2026, 1, 1)).first.table
+    assert table is not None
+    cells = [cell.split(" (")[0] for cell in table.rows[0]]
+    assert cells == ["owl", "87%", "83%", "60", "12", "4"], "right in both orders in 50 of 60"
     assert study.sentences(one)[-1] == (
         "Of 120 verdicts, 12 are ties and 4 were not parsed: neither counts as right, "
         "because every case has a right side."
@@ -147,10 +150,8 @@ def test_few_single_orders_make_no_claim(tmp_path: Path) -> None:
         "No case was judged in both orders: accuracy is not estimated.",
     )
     few = studied(truth_set(tmp_path, 12), {"owl": perfect})
-    assert (
-        "Whether this differs from choosing at random is not tested with 12 prompts."
-        in (few.sentences(few.whole[0])[0])
-    )
+    untested = "Whether this differs from choosing at random is not tested with 12 prompts."
+    assert untested in few.sentences(few.whole[0])[0]
 
 
 def test_a_judge_under_two_names_is_right_alike(tmp_path: Path) -> None:
@@ -165,9 +166,47 @@ def test_a_judge_under_two_names_is_right_alike(tmp_path: Path) -> None:
 
 def test_parts_are_by_a_column_of_the_labels_and_intervals_by_prompt(tmp_path: Path) -> None:
     options = StudyOptions(rounds=100, by="source")
-    study = studied(truth_set(tmp_path, each=3), {"owl": perfect}, options)
-    assert [(one.part, one.right.n) for one in study.parts] == [("law", 60), ("maths", 60)]
+
+    def says(i: int, label: str, order: str) -> str:
+        return (SIDES if i % 2 else OTHER)[label]
+
+    study = studied(truth_set(tmp_path, each=3), {"owl": says}, options)
+    parts = [(one.part, one.right.value, one.right.n) for one in study.parts]
+    assert parts == [("law", 0.0, 60), ("maths", 1.0, 60)]
     assert (study.whole[0].n_prompts, study.n_cases) == (20, 60)
+
+
+def test_of_many_judges_the_pairs_with_the_best_are_compared(tmp_path: Path) -> None:
+    judges = {"crow": first, "jay": first, "owl": perfect, "wren": first}
+    study = studied(truth_set(tmp_path), judges)
+    pairs = [(lead.first, lead.second, lead.gap.value) for lead in study.leads]
+    assert pairs == [("crow", "owl", -0.5), ("jay", "owl", -0.5), ("owl", "wren", 0.5)]
+    assert study.comparisons[2].startswith("owl is right more often than wren: +50 (")
+
+
+def test_judges_without_a_case_in_common_are_not_compared(tmp_path: Path) -> None:
+    def half(of: int) -> Says:
+        return lambda i, label, order: SIDES[label] if i % 2 == of else "not asked"
+
+    study = studied(truth_set(tmp_path), {"crow": half(0), "owl": half(1)})
+    assert [one.right.n for one in study.whole] == [60, 60]
+    assert study.comparisons == (
+        "crow and owl have no case in common that both judged in both orders.",
+    )
+
+
+def test_labels_of_neither_side_and_verdicts_on_no_label_are_counted(tmp_path: Path) -> None:
+    pairs = truth_set(tmp_path)
+    studied(pairs, {"owl": perfect})
+    rows = [json.loads(line) for line in pairs.read_text("utf-8").splitlines()]
+    rows[0]["label"] = "A=B"
+    pairs.write_text("\n".join(map(json.dumps, rows[:50])), encoding="utf-8")
+    study = study_truth([Files((f"{tmp_path}/verdicts.csv",))], Files((str(pairs),)), QUICK)
+    assert study.n_cases == 49
+    assert study.warnings[1:] == (
+        "1 label for neither side: excluded.",
+        "22 verdicts on cases without a label: excluded.",
+    )
 
 
 def test_the_words_are_of_labels_and_not_of_people(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from judge.tables import annotations
 from judge.tables.annotations import read_annotations
 from rating.errors import DataError
 from rating.tables.files import Files
-from rating.tables.peers import noticing
 from tests.rating.tables.peer_rows import written
+from tests.rating.tables.sources import messages_of
 
 
 def parquet(folder: Path, **columns: int) -> Path:
@@ -82,11 +82,8 @@ def test_annotations_of_several_files_are_chosen_labelled_and_named(
         where="choice <> 'no' AND item IN ('b', 'c', 'd')",
         labels=(("left", "model_a"), ("right", "model_b")),
     )
-    words: list[str] = []
-    with noticing(words.append):
-        table = read_annotations(files)
-    assert table.texts("item_id") == ["b", "c"]
-    assert table.texts("winner") == ["model_a", "model_b"]
+    table, words = messages_of(read_annotations, files)
+    assert (table.texts("item_id"), table.texts("winner")) == (["b", "c"], ["model_a", "model_b"])
     assert table.numbers("lp_M").tolist() == [4, 6]
     assert words == [f"{tmp_path} (2 files) is read as annotations; rows excluded: 2 by where"]
     with pytest.raises(DataError, match="no column 'nobody'"):
@@ -106,9 +103,7 @@ def test_what_is_left_out_is_said_with_the_format_of_a_peer(tmp_path: Path) -> N
     row = {"session_id": "s", "model_test": "x", "score": "8"}
     for name in ("1.jsonl", "2.jsonl"):
         written(tmp_path, name, [{**row, "model_test": model} for model in "xy"])
-    words: list[str] = []
-    with noticing(words.append):
-        judge_score(Files((tmp_path,), where="model_test = 'x'"), "wildbench")
+    _, words = messages_of(judge_score, Files((tmp_path,), where="model_test = 'x'"), "wildbench")
     assert words == [
         f"{tmp_path} (2 files) is read as WildBench scores; rows excluded: 2 by where"
     ]

@@ -3,6 +3,7 @@
 import csv
 import gc
 import json
+import math
 import tracemalloc
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -29,6 +30,7 @@ from judge.tables.cases import (
     each_pair,
     on_disk,
     read_cases,
+    read_gold,
     read_instructed,
     read_labels,
     read_responses,
@@ -204,6 +206,35 @@ def test_labels_stay_beside_their_cases_where_rows_are_excluded(tmp_path: Path) 
     labels = read_labels(path)
     assert labels is not None
     assert labels.tolist() == [-1.0]
+
+
+def test_a_label_is_that_of_judgebench_of_llmbar_or_of_a_winner(tmp_path: Path) -> None:
+    sides = {"A>B": 1.0, "1": 1, "A": 1, "model_a": 1}
+    sides |= {"B>A": -1, "2": -1, "B": -1, "model_b": -1}
+    sides |= {"A=B": 0, "tie": 0, "both_bad": 0, "skip": math.nan, "": math.nan}
+    labels = read_labels(written(tmp_path, "p.jsonl", [PAIR | {"label": one} for one in sides]))
+    assert labels is not None
+    assert labels.tolist() == pytest.approx([*sides.values()], nan_ok=True)
+
+
+def test_gold_pairs_come_once_with_the_right_side_and_what_is_left_out_is_counted(
+    tmp_path: Path,
+) -> None:
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    rows: list[dict[str, Any]] = [
+        *(PAIR | {"gold": "B>A"}, PAIR | {"gold": "A>B"}, PAIR | {"prompt": "Who?", "gold": "1"}),
+        PAIR | {"prompt": "When?", "gold": ""},
+        PAIR | {"prompt": [*talk, talk[0]], "gold": "1"},
+    ]
+    pairs, left_out = read_gold(written(tmp_path, "gold.jsonl", rows))
+    assert [(one.prompt, one.right.value) for one in pairs] == [
+        *(("Why?", "model_b"), ("Who?", "model_a"))
+    ]
+    assert left_out == {
+        "no right answer": 1,
+        "several turns, or an empty answer": 1,
+        "the same prompt and models again": 1,
+    }
 
 
 def test_a_wrong_row_behind_an_excluded_one_keeps_its_number(tmp_path: Path) -> None:

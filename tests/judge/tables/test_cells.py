@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from judge.calls import Options, Profile, Questions, Terms, key_of
 from judge.case import Case, Message, Order
 from judge.methods import published
-from judge.tables.annotations import MOST_BYTES, exchange, plain, read_image, turns_of
+from judge.tables.annotations import MOST_BYTES, exchange, plain, read_image, style_of, turns_of
 from judge.tables.cases import on_disk, read_cases
 from rating.errors import DataError
 from tests.rating.tables import peer_rows
@@ -92,6 +92,12 @@ def test_two_conversations_have_one_user_and_two_sides() -> None:
     for torn in ([], a[:1], a[1:] + a[-1:], talk(("assistant", "So."), asked)):
         with pytest.raises(DataError, match="do not take turns"):
             exchange(torn, torn)
+
+
+def test_of_markdown_headings_items_bold_words_and_whole_blocks_of_code_are_counted() -> None:
+    text = "### So\n```\nx = 1\n```\n1. **one**\n- two, **three**\n```\nopen"
+    counts = {"length": len(text), "code": 2, "headers": 1, "lists": 2, "bold": 2}
+    assert style_of(text) == counts
 
 
 def test_what_parquet_masks_is_nothing() -> None:

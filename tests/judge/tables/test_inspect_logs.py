@@ -23,9 +23,9 @@ from judge.tables.items import read_answers
 from rating.errors import DataError
 from rating.tables.counts import read_votes
 from rating.tables.files import Files
-from rating.tables.peers import noticing
 from tests import inspect_samples
 from tests.inspect_samples import message, sample
+from tests.rating.tables.sources import messages_of
 
 HAS_INSPECT = importlib.util.find_spec("inspect_ai") is not None
 with_inspect = [
@@ -198,9 +198,7 @@ class TestWithInspect:
     def test_samples_are_answers_with_marks(self, tmp_path: Path) -> None:
         answers = [("0", "C"), (HOSTILE, "P"), ("", "I"), ("out", None), ("8", "N"), ("?", "X")]
         path = log(tmp_path, "org/one", answers)
-        words: list[str] = []
-        with noticing(words.append):
-            rows = rows_in(path)
+        rows, words = messages_of(rows_in, path)
         left_out = "1 halted by an error, 1 without an answer"
         assert words == [f"{path} is read as Inspect's log; rows excluded: {left_out}"]
         assert [row["id"] for row in rows] == ["0", "1", "4", "5"]
@@ -221,8 +219,7 @@ class TestWithInspect:
         cases = read_cases(paths)
         assert [case.models for case in cases] == [("one", "two")] * 3
         assert cases[1].case.response_b == "two says"
-        assert cases[1].case.prompt[-1].content == HOSTILE
-        assert cases[2].case.reference == "4"
+        assert (cases[1].case.prompt[-1].content, cases[2].case.reference) == (HOSTILE, "4")
         assert {*read_answers(paths)} == {"one", "two"}
         assert len(read_responses([Files((tmp_path,))])) == 6
 
@@ -272,17 +269,11 @@ class TestWithInspect:
     def test_an_agent_that_inspect_ran_is_a_run(self, tmp_path: Path) -> None:
         one = agent_log(tmp_path, "slate", ["42", "41"] * 2, epochs=2)
         other = agent_log(tmp_path, "basalt", ["42"] * 4, epochs=2)
-        words: list[str] = []
-        with noticing(words.append):
-            items = read_agent_runs(Files((one, other)))
+        items, words = messages_of(read_agent_runs, Files((one, other)))
         assert words[0].endswith("(2 files) is read as runs of Inspect's log; rows excluded: none")
         assert "events" in words[1]
-        assert sorted((item.item, item.prompt_id) for item in items) == [
-            ("q1 (1)", "q1"),
-            ("q1 (2)", "q1"),
-            ("q2 (1)", "q2"),
-            ("q2 (2)", "q2"),
-        ]
+        expected = [("q1 (1)", "q1"), ("q1 (2)", "q1"), ("q2 (1)", "q2"), ("q2 (2)", "q2")]
+        assert sorted((item.item, item.prompt_id) for item in items) == expected
         response = items[0].responses[1]
         assert response.model == "mockllm/slate · react"
         assert response.turns[0].content.endswith("42")
@@ -291,13 +282,8 @@ class TestWithInspect:
         assert (run.cost, run.marks) == (0.375, {"includes": 1.0})
         assert run.seconds is not None
         assert [(step.kind, step.name) for step in run.steps] == [
-            ("system", ""),
-            ("message", ""),
-            ("tool_call", "times"),
-            ("error", "times"),
-            ("message", ""),
-            ("tool_call", "times"),
-            ("tool_result", "times"),
+            *(("system", ""), ("message", ""), ("tool_call", "times"), ("error", "times")),
+            *(("message", ""), ("tool_call", "times"), ("tool_result", "times")),
         ]
         assert json.loads(run.steps[5].arguments) == {"a": 6, "b": 7}
         assert names_in_runs(items) == []

@@ -10,8 +10,8 @@ from judge.tables.agent_runs import runs_in_logs
 from judge.tables.inspect_logs import LoggedRuns, runs_of
 from judge.tables.items import RatingItem
 from rating.errors import DataError
-from rating.tables.peers import noticing
 from tests.inspect_samples import HOSTILE, SYSTEM, call, log, message, sample
+from tests.rating.tables.sources import messages_of
 
 
 def read(*logs: dict[str, Any]) -> LoggedRuns:
@@ -108,12 +108,8 @@ def test_a_task_of_messages_stays_whole_and_what_a_solver_made_of_it_is_a_step()
     one = sample(1, "14", [], input=task)
     one["messages"][2] = message("user", "Think first. 7?")
     (run,) = runs(log("m", [one]))
-    assert [(part["role"], part["content"]) for part in run["prompt"]] == [
-        ("system", "Be brief."),
-        ("user", "7?"),
-        ("assistant", "Yes?"),
-        ("user", "Twice."),
-    ]
+    expected = [("system", "Be brief."), ("user", "7?"), ("assistant", "Yes?"), ("user", "Twice.")]
+    assert [(part["role"], part["content"]) for part in run["prompt"]] == expected
     assert run["steps"][1:] == [{"kind": "user", "text": "Think first. 7?"}]
 
 
@@ -136,10 +132,8 @@ def test_items_have_the_epoch_and_the_task_where_there_are_several() -> None:
 @pytest.mark.parametrize(
     ("more", "scaffold"),
     [
-        ({"solver": "inspect_ai/react"}, "react"),
-        ({"solver": "swe/agent"}, "swe/agent"),
-        ({"steps": [{"solver": "generate"}]}, None),
-        ({"steps": []}, None),
+        *(({"solver": "inspect_ai/react"}, "react"), ({"solver": "swe/agent"}, "swe/agent")),
+        *(({"steps": [{"solver": "generate"}]}, None), ({"steps": []}, None)),
         ({"steps": [{"solver": "use_tools"}, {"solver": "loop"}]}, "use_tools + loop"),
     ],
 )
@@ -169,9 +163,7 @@ def test_scaffolds_are_named_alike_whichever_model_is_in_them() -> None:
         for n in (1, 3)
     ]
     assert [(one["model"], one["scaffold"]) for one in runs(*logs)] == [
-        ("m", "react (attempts=1)"),
-        ("m", "react (attempts=3)"),
-        ("n", "react (attempts=1)"),
+        *(("m", "react (attempts=1)"), ("m", "react (attempts=3)"), ("n", "react (attempts=1)")),
         ("n", "react (attempts=3)"),
     ]
 
@@ -189,10 +181,9 @@ def test_an_endpoints_error_and_a_result_beside_an_error_are_steps() -> None:
 
 
 def pairs(*logs: dict[str, Any]) -> tuple[list[RatingItem], list[str]]:
-    words: list[str] = []
-    with noticing(words.append):
-        items = runs_in_logs("logs", [(Path(f"{n}.eval"), one) for n, one in enumerate(logs)])
-    return items, words
+    return messages_of(
+        runs_in_logs, "logs", [(Path(f"{n}.eval"), one) for n, one in enumerate(logs)]
+    )
 
 
 def test_samples_of_two_logs_are_paired_and_the_rest_is_counted() -> None:
@@ -233,8 +224,6 @@ def test_names_in_the_steps_of_a_log_are_flagged() -> None:
     ]
     items, _ = pairs(log("lab/one", [sample(1, "7", steps)]), log("lab/two", [sample(1, "7")]))
     assert {(one.place, one.words) for one in names_in_runs(items)} == {
-        ("step 2, message", "Claude"),
-        ("step 3, name of a tool", "openai"),
-        ("step 4, tool result", "ONE"),
-        ("step 5, error", "Anthropic"),
+        *(("step 2, message", "Claude"), ("step 3, name of a tool", "openai")),
+        *(("step 4, tool result", "ONE"), ("step 5, error", "Anthropic")),
     }

@@ -18,8 +18,8 @@ from judge.tables.items import (
     read_regularisation,
 )
 from rating.errors import DataError
-from rating.tables.peers import noticing
 from tests.rating.tables.peer_rows import written
+from tests.rating.tables.sources import messages_of
 
 Row = dict[str, Any]
 TALK = [
@@ -28,12 +28,8 @@ TALK = [
     {"role": "user", "content": "Why?"},
 ]
 TASK = {
-    "id": 3,
-    "session_id": "s1",
-    "conversation_input": TALK,
-    "checklist": ["Is it short?"],
-    "primary_tag": "Math",
-    "secondary_tags": ["Planning"],
+    **{"id": 3, "session_id": "s1", "conversation_input": TALK, "checklist": ["Is it short?"]},
+    **{"primary_tag": "Math", "secondary_tags": ["Planning"]},
 }
 CONSTRAINED = {
     "key": 1000,
@@ -72,22 +68,18 @@ CONSTRAINED = {
 def test_items_are_read_as_their_makers_write_them(
     row: Row, layout: str, name: str | None, prompt: str, further: tuple[str, ...], tmp_path: Path
 ) -> None:
-    words: list[str] = []
     for ending in ("jsonl", "json"):
-        with noticing(words.append):
-            (item,) = read_items(written(tmp_path, f"items.{ending}", [row]))
+        (item,), words = messages_of(read_items, written(tmp_path, f"items.{ending}", [row]))
         assert (item.text, item.further) == (prompt, further)
         assert item.id == name if name else len(item.id) == 16
-    assert {line.split(" is read as ")[1] for line in words} == {f"{layout}; rows excluded: none"}
+        sentence = {line.split(" is read as ")[1] for line in words}
+        assert sentence == {f"{layout}; rows excluded: none"}
 
 
 def test_what_comes_with_an_item_is_read_too(tmp_path: Path) -> None:
     (task,) = read_items(written(tmp_path, "tasks.parquet", [TASK]))
-    assert task.prompt == (
-        Message("user", "Hi"),
-        Message("assistant", "Hello."),
-        Message("user", "Why?"),
-    )
+    expected = (Message("user", "Hi"), Message("assistant", "Hello."), Message("user", "Why?"))
+    assert task.prompt == expected
     assert (task.checklist, task.tags) == (("Is it short?",), ("Math", "Planning"))
     (checked,) = read_items(written(tmp_path, "ifeval.jsonl", [CONSTRAINED]))
     assert checked.task is not None
@@ -205,9 +197,9 @@ def test_answers_that_are_null_or_blank_are_missing_and_counted(
         {"instruction": "2?", "output": "two", "generator": "basalt"},
         {"instruction": "2?", "output": "2.", "generator": "basalt"},
     ]
-    path, words = written(tmp_path, "outputs.json", rows), list[str]()
-    with noticing(words.append):
-        assert read_answers([path]) == {"basalt": {"2?": ("2.",)}}
+    path = written(tmp_path, "outputs.json", rows)
+    answers, words = messages_of(read_answers, [path])
+    assert answers == {"basalt": {"2?": ("2.",)}}
     assert words[1:] == [
         f"{path}: answers that are null or blank, and so missing: 1. Models of the roster are "
         "asked for them, and the items of other models are excluded.",
@@ -241,8 +233,7 @@ def sha(n: int) -> str:
 def test_alpaca_evals_own_files_are_read_as_they_are(tmp_path: Path) -> None:
     difficulties = in_lines(tmp_path / "d.csv", "index,instruction_difficulty", "0,-1.5", "1,0.25")
     table = read_difficulties(difficulties)
-    assert table.texts("idx") == ["0", "1"]
-    assert table.numbers("difficulty").tolist() == [-1.5, 0.25]
+    assert (table.texts("idx"), table.numbers("difficulty").tolist()) == (["0", "1"], [-1.5, 0.25])
     gamed = in_lines(
         tmp_path / "g.csv",
         "preference,index,std_delta_len,instruction_difficulty,not_gamed_baseline,model",
@@ -267,11 +258,8 @@ def test_instructions_are_known_by_text_hash_name_or_place(
     tmp_path: Path, lines: list[str]
 ) -> None:
     table, block = of_items(read_difficulties(in_lines(tmp_path / "d.csv", *lines)), None, ITEMS)
-    assert dict(zip(table.texts("idx"), table.numbers("difficulty"), strict=True)) == {
-        "i0": 0.0,
-        "i1": 1.0,
-        "i2": 2.0,
-    }
+    expected = {"i0": 0.0, "i1": 1.0, "i2": 2.0}
+    assert dict(zip(table.texts("idx"), table.numbers("difficulty"), strict=True)) == expected
     assert block is None
 
 

@@ -10,10 +10,10 @@ from judge.tables import annotations
 from judge.tables.cases import each_pair, read_cases, read_labels, read_responses
 from judge.tables.items import read_rating_items
 from rating.outcome import Outcome
-from rating.tables.peers import noticing
 from tests.command import Command
 from tests.judge.tables.lmarena import KINDS, PIXEL, lmarena_rows
 from tests.rating.tables.peer_rows import written
+from tests.rating.tables.sources import messages_of
 from tests.sqlite import new_sqlite
 
 ROWS = lmarena_rows(300)
@@ -29,9 +29,7 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.mark.parametrize("path", ["parquet", "json", "jsonl"], indirect=True)
 def test_conversations_are_read_as_they_are(path: Path) -> None:
-    words: list[str] = []
-    with noticing(words.append):
-        cases = read_cases([path])
+    cases, words = messages_of(read_cases, [path])
     reasons = (
         f"{EACH} in which the user's turns differ between the sides, "
         f"{EACH} with an image that is neither a data: URL nor an address by https, "
@@ -60,9 +58,7 @@ def test_labels_are_those_of_the_rows_that_are_read(path: Path) -> None:
 
 
 def test_a_method_of_one_turn_leaves_conversations_out_and_counts_them(path: Path) -> None:
-    words: list[str] = []
-    with noticing(words.append):
-        cases = [*each_pair([path], turns=False)]
+    cases, words = messages_of(lambda: [*each_pair([path], turns=False)])
     assert len(cases) == 2 * EACH
     assert f"{EACH} of several turns" in words[0]
 
@@ -97,23 +93,16 @@ def test_a_judge_is_run_on_the_file_and_its_prompts_are_labelled(
 def test_a_file_in_pieces_gives_the_same_cases_and_is_announced_once(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words: list[str] = []
-    with noticing(words.append):
-        whole = read_cases([path])
+    whole, words = messages_of(read_cases, [path])
     monkeypatch.setattr(annotations, "PIECE", 7)
-    again: list[str] = []
-    with noticing(again.append):
-        assert read_cases([path]) == whole
-    assert again == words
+    assert messages_of(read_cases, [path]) == (whole, words)
     assert len(words) == 2
 
 
 def test_conversations_are_rated_by_people_under_the_ids_of_a_judge_s_run(
     path: Path, command: Command
 ) -> None:
-    words: list[str] = []
-    with noticing(words.append):
-        items = read_rating_items(path)
+    items, words = messages_of(read_rating_items, path)
     assert words[1].endswith(f"{EACH} with an image, and raters are shown text alone")
     ids = [(x.battle_id, x.prompt_id) for x in read_cases([path]) if not x.case.images]
     assert [(item.item, item.prompt_id) for item in items] == ids

@@ -20,7 +20,6 @@ from judge.tables.items import read_rating_items
 from judge.tables.native import PREFERENCE, for_score, model_shown_first, preference
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT
-from rating.tables.peers import noticing
 from tests.rating.tables.peer_rows import (
     FILES,
     REFUSED,
@@ -33,6 +32,7 @@ from tests.rating.tables.peer_rows import (
     of_kaggle,
     written,
 )
+from tests.rating.tables.sources import messages_of
 
 
 def file(folder: Path, name: str) -> Path:
@@ -48,8 +48,7 @@ def test_annotations_of_alpaca_eval_are_scored_as_they_are(tmp_path: Path) -> No
     path = file(tmp_path, "annotations.json")
     (row,) = scores(path, "alpaca_eval").values()
     # Preferences 1, 1.2, 1.5, 0 (a draw), 1.9; None and 3 are none.
-    assert row["model"] == "y"
-    assert row["n"] == 5
+    assert (row["model"], row["n"]) == ("y", 5)
     assert row["win_rate"] == pytest.approx(100 * (0 + 0.2 + 0.5 + 0.5 + 0.9) / 5)
     assert row["avg_length"] == len("another")
     data = for_score(read_annotations(path), "alpaca_eval")
@@ -119,9 +118,7 @@ def test_another_method_is_named(name: str, method: str, words: str, tmp_path: P
 
 def test_verdicts_that_were_not_read_are_no_ties_of_a_study(tmp_path: Path) -> None:
     rows = read_rows(str(file(tmp_path, "gpt-4_pair.jsonl")), unparsed=True)
-    assert rows.n == 6
-    assert rows.read.tolist() == [True] * 4 + [False] * 2
-    assert rows.dropped == {}
+    assert (rows.n, rows.read.tolist(), rows.dropped) == (6, [True] * 4 + [False] * 2, {})
     votes = read_rows(str(file(tmp_path, "gpt-4_pair.jsonl")), unparsed=False)
     assert votes.dropped == {"no verdict": 2}
 
@@ -155,9 +152,8 @@ def test_texts_of_sick_and_clinc_are_material_of_a_probe(tmp_path: Path) -> None
 
 
 def test_a_judge_is_asked_about_the_pairs_of_other_tools(tmp_path: Path) -> None:
-    path, words = written(tmp_path, "kaggle.csv", [of_kaggle("x", "y", 1, 0, 0)]), list[str]()
-    with noticing(words.append):
-        (named,) = read_cases([path])
+    path = written(tmp_path, "kaggle.csv", [of_kaggle("x", "y", 1, 0, 0)])
+    (named,), words = messages_of(read_cases, [path])
     assert [turn.content for turn in named.case.prompt] == ["hi"]
     assert (named.case.response_a, named.case.response_b) == ("x", "y")
     assert named.battle_id == "xy(1, 0, 0)"
@@ -192,9 +188,8 @@ def test_several_turns_of_kaggle_are_read_and_turns_without_an_answer_counted(
     rows: list[Row] = SEVERAL
     if ending != "csv":  # lists, and not JSON of them
         rows = [{**row, **{name: json.loads(row[name]) for name in NAMES}} for row in SEVERAL]
-    path, words = written(tmp_path, f"kaggle.{ending}", rows), list[str]()
-    with noticing(words.append):
-        several, one = read_cases([path])
+    path = written(tmp_path, f"kaggle.{ending}", rows)
+    (several, one), words = messages_of(read_cases, [path])
     assert [turn.content for turn in several.case.prompt] == ["2 + 2?", "Plus 1?"]
     assert (several.case.earlier_a, several.case.response_a) == (("4",), "5")
     assert (several.case.earlier_b, several.case.response_b) == (("Four.",), "Five.")
@@ -220,9 +215,8 @@ NAMES = ("prompt", "response_a", "response_b")
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_the_test_file_of_kaggle_is_read_as_its_votes_are(tmp_path: Path, ending: str) -> None:
     rows = [{name: row[name] for name in ("id", *NAMES)} for row in (SEVERAL[0], SEVERAL[1])]
-    path, words = written(tmp_path, f"test.{ending}", rows), list[str]()
-    with noticing(words.append):
-        (named,) = read_cases([path])
+    path = written(tmp_path, f"test.{ending}", rows)
+    (named,), words = messages_of(read_cases, [path])
     assert words[0] == f"{path} is read as Kaggle 55k (test); rows excluded: 1 without an answer"
     assert (named.case.prompt[0].content, named.case.response_b) == ("2 + 2?", "Five.")
     assert (named.models[0], named.battle_id) == ("response_a", "xy(1, 0, 0)")
@@ -256,9 +250,8 @@ def test_conversations_are_items_to_rate_turn_by_turn_and_null_answers_are_count
     rows: list[Row] = [{**SEVERAL[n], "id": f"battle {n}"} for n in (0, 1, 6)]
     if name == "arena.json":
         rows = [of_talk(*(json.loads(row[text]) for text in NAMES)) for row in rows]
-    words: list[str] = []
-    with noticing(words.append):
-        several, one = items = read_rating_items(written(tmp_path, name, rows))
+    items, words = messages_of(read_rating_items, written(tmp_path, name, rows))
+    several, one = items
     assert words[0].endswith("rows excluded: 1 without an answer")
     asked = [[turn.content for turn in item.messages] for item in items]
     assert asked == [["2 + 2?"], ["[1] + [2]?"]]
@@ -273,9 +266,9 @@ def test_rows_that_people_cannot_rate_are_counted_by_reason(tmp_path: Path) -> N
     rows: list[Row] = [
         {"prompt": "?", "chosen": "a" * n, "rejected": "b"} for n in (1, 1, 100_001)
     ]
-    path, words = written(tmp_path, "trl.json", rows), list[str]()
-    with noticing(words.append):
-        assert len(read_rating_items(path)) == 1
+    path = written(tmp_path, "trl.json", rows)
+    items, words = messages_of(read_rating_items, path)
+    assert len(items) == 1
     assert words[-1].endswith("1 of more than 100,000 characters, 1 with the id of an earlier row")
     with pytest.raises(DataError, match=r"No row of .* can be rated by people: 1 of more than"):
         read_rating_items(written(tmp_path, "trl.json", rows[2:]))
@@ -285,23 +278,15 @@ def test_rows_that_people_cannot_rate_are_counted_by_reason(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "answer",
     [
-        '[{"planet": "Mercury", "moons": 0}]',
-        '[{"type": "fruit", "name": "apple"}]',
-        "[1, 2]",
-        "[[1, 2], [3]]",
-        '["a", "b"]',
-        "[]",
-        "[1] is a reference",
-        '{"role": "admin"}',
+        *('[{"planet": "Mercury", "moons": 0}]', '[{"type": "fruit", "name": "apple"}]', "[1, 2]"),
+        *("[[1, 2], [3]]", '["a", "b"]', "[]", "[1] is a reference", '{"role": "admin"}'),
     ],
 )
 def test_an_answer_that_is_json_is_rated_as_it_is(
     answer: str, ending: str, tmp_path: Path
 ) -> None:
     row = {
-        "item_id": "i",
-        "prompt": "List the planets.",
-        "response_a": answer,
+        **{"item_id": "i", "prompt": "List the planets.", "response_a": answer},
         "response_b": f" {answer}",
     }
     path = written(tmp_path, f"items.{ending}", [{**row, "model_a": "x", "model_b": "y"}])
@@ -377,9 +362,8 @@ def test_rows_that_tell_no_question_apart_are_left_out_and_counted(
     rows = [row | {"rejected": [message("assistant", "5")]} for row in rows]
     if ending == "csv":
         rows = [{name: json.dumps(cell) for name, cell in row.items()} for row in rows]
-    path, words = written(tmp_path, f"p.{ending}", rows), list[str]()
-    with noticing(words.append):
-        cases = read_cases([path])
+    path = written(tmp_path, f"p.{ending}", rows)
+    cases, words = messages_of(read_cases, [path])
     left_out = "2 without a question and an answer"
     assert words[0] == f"{path} is read as TRL preferences; rows excluded: {left_out}"
     assert [len(case.case.prompt) for case in cases] == [1, 3]
@@ -498,9 +482,8 @@ def test_a_text_that_is_not_as_mt_bench_s_judge_reads_it_is_left_out_and_counted
     tmp_path: Path,
 ) -> None:
     torn = SINGLE | {"user_prompt": TALK.format("A", "### User:\nx\n\n### User:\n", "y")[:-30]}
-    words: list[str] = []
-    with noticing(words.append):
-        assert len(read_responses([written(tmp_path, "single.jsonl", [SINGLE, torn])])) == 1
+    cases, words = messages_of(read_responses, [written(tmp_path, "single.jsonl", [SINGLE, torn])])
+    assert len(cases) == 1
     assert words[0].endswith("rows excluded: 1 without a question and an answer")
     with pytest.raises(DataError, match="1 without a question and an answer"):
         read_responses([written(tmp_path, "torn.jsonl", [torn])])

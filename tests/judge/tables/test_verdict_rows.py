@@ -75,8 +75,7 @@ def test_questions_are_those_of_every_case_in_each_order_and_sample() -> None:
     assert {(one.case_id, one.order, one.sample) for one in asked} == {
         (one.id, order, sample) for one in cases(3) for order in Order for sample in range(5)
     }
-    assert asked[7].shown == cases(1)[0].swapped()
-    assert asked[28:] == [asked[28], asked[29]]
+    assert (asked[7].shown, asked[28:]) == (cases(1)[0].swapped(), [asked[28], asked[29]])
     with pytest.raises(DataError, match="compares two"):
         Questions([case(b=None)], method("pairwise"), options)
 

@@ -87,8 +87,7 @@ def test_a_ring_that_pushes_a_model_moves_it_and_is_stopped(
 def test_so_large_an_attack_that_its_rule_is_held_passes(cast: VoteRows) -> None:
     """Two of five votes: whether these or the others are honest, a program cannot say."""
     result = simulate(cast, Attack("target", 50, 40, "m4"), runs=1)
-    assert result.left_out == 0
-    assert result.on == result.off
+    assert (result.left_out, result.on) == (0, result.off)
 
 
 @pytest.mark.sampled(3)
@@ -107,8 +106,7 @@ def test_careless_accounts_move_somebody_and_one_sided_ones_are_left_out(
 
 def test_a_rule_that_is_held_stops_nobody(cast: VoteRows) -> None:
     result = simulate(cast, Attack("always-left", 12, 100), runs=1)
-    assert result.left_out == 0
-    assert result.on == result.off
+    assert (result.left_out, result.on) == (0, result.off)
 
 
 def test_the_first_ranks_hold_against_some_accounts(cast: VoteRows) -> None:

@@ -28,14 +28,8 @@ def case(
 ) -> list[dict[str, Any]]:
     return [
         {
-            "battle_id": name,
-            "prompt_id": name,
-            "model_a": "basalt",
-            "model_b": "flint",
-            "winner": winner,
-            "judge": judge,
-            "method": "pairwise",
-            "order": order,
+            **{"battle_id": name, "prompt_id": name, "model_a": "basalt", "model_b": "flint"},
+            **{"winner": winner, "judge": judge, "method": "pairwise", "order": order},
             "status": "read" if winner else "unparsed",
         }
         for order, winner in orders
@@ -98,11 +92,8 @@ def test_a_case_of_another_judge_or_pair_is_another_case(tmp_path: Path) -> None
     assert counted(votes) == (3, {IN_BOTH: 2})
     scored = judge_score(tmp_path / "found.jsonl", "pairwise")["models"]
     assert [(row["judge"], row["model"], row["n"]) for row in scored] == [
-        ("quartz", "basalt", 2),
-        ("quartz", "flint", 1),
-        ("quartz", "slate", 1),
-        ("slate", "basalt", 1),
-        ("slate", "flint", 1),
+        *(("quartz", "basalt", 2), ("quartz", "flint", 1), ("quartz", "slate", 1)),
+        *(("slate", "basalt", 1), ("slate", "flint", 1)),
     ]
 
 
@@ -121,11 +112,8 @@ def test_groups_by_order_are_each_read_whole(tmp_path: Path) -> None:
     path = write(tmp_path, ROWS[:6])
     report = rate_source(str(path), RateOptions(interval="none", by="order", ridge=1.0))
     groups = report.to_dict()["groups"]
-    assert {order: group["votes"]["used"] for order, group in groups.items()} == {
-        "ab": 2,
-        "ba": 2,
-        "both": 2,
-    }
+    expected = {"ab": 2, "ba": 2, "both": 2}
+    assert {order: group["votes"]["used"] for order, group in groups.items()} == expected
 
 
 @pytest.mark.parametrize("orders", [["1", "2"], ["both", "neither"], ["ab", ""]])
@@ -163,8 +151,7 @@ def test_people_have_no_orders_and_no_note_on_them(tmp_path: Path) -> None:
 
 def test_a_plan_counts_each_case_once(tmp_path: Path) -> None:
     plan = planned(write(tmp_path, ROWS))
-    assert plan.votes == 3
-    assert plan.neighbours[0].met == 3
+    assert (plan.votes, plan.neighbours[0].met) == (3, 3)
 
 
 @pytest.mark.parametrize(("other", "beside"), [(4097, False), (1, True)])

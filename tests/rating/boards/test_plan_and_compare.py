@@ -1,15 +1,18 @@
 """What neighbours take to be told apart, and who moved between two boards."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
 
 from rating.decide import GateOptions, votes_for_even_models
 from rating.errors import DataError
+from rating.options import Clusters
 from rating.planning import votes_to_separate
 from rating.tables.voter_report import APART, SAME, compare, read_board
 from rating.variants import POINTS_PER_NAT
+from tests.command import invoke
 from tests.rating.boards.rated import PAIRS, Write, crowd, planned, rated
 
 
@@ -35,11 +38,28 @@ def test_a_plan_and_a_gate_take_as_many_votes_for_a_lead(write: Write) -> None:
 
 
 def test_a_plan_estimates_nothing_from_less_than_a_gate_does(write: Write) -> None:
-    few = planned(write(crowd(n_voters=5)))
+    source = write(crowd(n_voters=5))
+    few = planned(source)
     assert "It takes 15 effective voters" in few.warnings[0]
+    names = ", ".join(f"{pair.ahead} and {pair.behind}" for pair in few.neighbours)
+    assert few.warnings[0].startswith(f"The votes to separate these are not estimated: {names}. ")
     for pair in few.neighbours:
         assert pair.separated or (pair.more_votes, pair.more_votes_pair) == (None, None)
         assert pair.head_to_head is None
+    shown = invoke(["plan", source], 120).stdout
+    assert len(re.findall(r"│ +5 │ +– │ +– │ +– │", shown)) == 2
+    assert "! The votes to separate these are not estimated: " in shown
+
+
+@pytest.mark.parametrize("cluster", ["voter", "prompt", "none"])
+def test_the_error_of_a_lead_is_that_of_the_board(write: Write, cluster: Clusters) -> None:
+    """Of two models, each half of the lead from the average."""
+    head, *rows = crowd(n_voters=60).splitlines()
+    source = write("\n".join([head, *(row for row in rows if "z" not in row[:3])]))
+    [pair] = planned(source, cluster=cluster).neighbours
+    board = rated(source, cluster=cluster)["ratings"]
+    assert pair.lead == pytest.approx(board[0]["rating"] - board[1]["rating"])
+    assert pair.se == pytest.approx(2 * board[0]["se"])
 
 
 def test_neighbours_that_are_level_take_no_number_of_votes(write: Write) -> None:

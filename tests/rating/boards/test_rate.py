@@ -11,9 +11,10 @@ import pytest
 from rating import RateOptions, __version__
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import Groups, rate_source
-from rating.tables.formats import summary
+from rating.tables.formats import pooling_caption, summary
 from rating.variants import POINTS_PER_NAT
-from tests.rating.boards.rated import PAIRS, Write, column, crowd, rated, refused
+from tests.command import invoke
+from tests.rating.boards.rated import PAIRS, Write, column, crowd, planned, rated, refused
 
 CONTRACT = Path(__file__).parents[2] / "golden" / "rate_contract.json"
 METHOD = json.loads(CONTRACT.read_text(encoding="utf-8"))["expected"]["method"].keys()
@@ -125,6 +126,61 @@ def test_the_options_change_what_they_should(write: Write) -> None:
     assert tied["lower"] < tied["value"] < tied["upper"]
     assert math.log(tied["upper"] / tied["value"]) > 1.96 * tied["se"]
     assert rated(source, both_bad="drop")["votes"]["dropped"] == {"both bad": 18}
+    zero = rated(source, ties="grounded", both_bad="outcome")
+    assert sum(column(zero, "strength").values()) != pytest.approx(0)
+    for row in zero["ratings"]:
+        assert row["rating"] == pytest.approx(1000 + POINTS_PER_NAT * row["strength"])
+
+
+def test_a_ridge_and_a_profile_are_those_of_thirty_wins_to_ten(write: Write) -> None:
+    held = column(rated(write(PAIRS), ridge=5.0), "strength")["x"]
+    assert 30 - 40 / (1 + math.exp(-2 * held)) == pytest.approx(5 * held)
+    plan = planned(write(PAIRS), ridge=5.0)
+    assert plan.neighbours[0].lead == pytest.approx(2 * POINTS_PER_NAT * held)
+    row = rated(write(PAIRS), interval="profile", level=0.9)["ratings"][0]
+    for end in ("lower", "upper"):
+        p = 1 / (1 + math.exp(-2 * (row[end] - 1000) / POINTS_PER_NAT))
+        ratio = 2 * (30 * math.log(0.75 / p) + 10 * math.log(0.25 / (1 - p)))
+        assert ratio == pytest.approx(1.644854**2, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ({"ties": "rao-kupper"}, "Bradley-Terry with Rao and Kupper's ties;"),
+        ({"ties": "grounded"}, "grounded Rao-Kupper, both bad below a zero;"),
+        ({"interval": "hessian"}, "likelihood (Hessian), votes taken as independent;"),
+        ({"interval": "profile", "level": 0.9}, "90% intervals: profile likelihood, votes taken"),
+        ({"cluster": "prompt"}, "sandwich, clustered by prompt;"),
+        ({"reference": "y"}, "95% intervals of the difference from y: sandwich"),
+        ({"until": "2026-01-31T12:00:00+00:00"}, ", until 2026-01-31T12:00:00; 95%"),
+        ({"scale": 100.0}, "independent; 100 points are odds of ten to one."),
+    ],
+)
+def test_the_line_above_a_board_names_what_it_was_made_with(
+    method: dict[str, Any], words: str
+) -> None:
+    used: dict[str, Any] = {
+        "used": 1,
+        "voters": 1,
+        "effective_voters": None,
+        "self": 0,
+        "dropped": {},
+    }
+    plain = {"ties": "half", "interval": "sandwich", "cluster": "none", "scale": 400.0}
+    line = summary({"votes": used, "method": plain | method})
+    assert line.startswith("1 vote by 1 voter. ")
+    assert words in line
+
+
+def test_pooled_categories_without_an_upper_limit_say_so() -> None:
+    pooling = {"tau": 51.4, "lower": 35.7, "upper": None, "tau_prompt": 12.6}
+    assert pooling_caption(pooling) == (
+        "Pooled: the standard deviation between categories is 51 points (at least 36, no upper "
+        "limit); between prompts, it is 13."
+    )
+    none = pooling_caption(pooling | {"tau": 0.0})
+    assert "is found (no upper limit could be estimated); between" in none
 
 
 def test_few_voters_claim_no_rank_and_few_points_are_profiled(write: Write) -> None:
@@ -167,7 +223,10 @@ def test_groups_are_rated_apart_and_a_group_without_a_rating_is_said(write: Writ
     assert list(plain["groups"]) == ["art", "code"]
     assert plain["groups"]["art"].keys() == rated(source).keys()
     assert plain["groups"]["art"]["method"]["by"] == "topic"
-    assert list(plain["not_rated"]) == ["law"]
+    [(law, why)] = plain["not_rated"].items()
+    words = ["rate", source, "--by", "topic"]
+    assert f"! {law}: {why}" in " ".join(invoke(words, 100).stdout.split())
+    assert invoke([*words, "--format", "csv"]).stderr == f"arena: topic 'law' is excluded. {why}\n"
     with pytest.raises(NotIdentifiedError, match="No group of 'one' can be rated"):
         rate_source(write("model_a,model_b,winner,one\nx,y,model_a,1\n"), RateOptions(by="one"))
 

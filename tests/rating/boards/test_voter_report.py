@@ -178,9 +178,16 @@ def test_the_notes_say_for_whom_the_false_alarms_hold_and_how_many_to_expect(
     assert "of as many honest ones, at most 1.7 are expected to be flagged" in notes
     assert "Nothing is deleted" in notes
     assert 0.3 < (report.taste_sd or 0) < 0.9  # the planted voters raise it from .4
-    strictest = [v.max_log_e for v in report.voters if v.flagged_jointly]
-    assert strictest
-    assert min(x for x in strictest if x is not None) >= log(34 / 0.05)
+
+
+def test_flagged_are_those_whose_evidence_reaches_the_bar(planted: str) -> None:
+    """Jointly, the bar is as many times higher as voters are examined: here four."""
+    checked = [voter for voter in check_source(planted, least=100).voters if voter.examined]
+    weakest = float(np.exp(min(voter.max_log_e or 0.0 for voter in checked)))
+    for odds, flagged, jointly in ((6, 4, 4), (0.999, 3, 2)):
+        report = check_source(planted, least=100, alpha=odds / weakest)
+        assert len(report.flagged) == flagged
+        assert sum(voter.flagged_jointly for voter in report.voters) == jointly
 
 
 def test_the_order_of_votes_is_that_of_their_times_where_all_have_one(tmp_path: Path) -> None:
@@ -335,7 +342,13 @@ def test_a_ring_is_reported_and_its_members_weigh_less_on_its_model_only(tmp_pat
     assert set(ring) == {"model", "direction", "accounts", "share", "log_evidence", "gained"}
     assert set(ring["gained"]) == {"points", "ranks"}
     assert (ring["model"], ring["direction"]) == ("m4", "for")
-    assert any("Coordinated voters for m4: " in note for note in report.notes)
+    sentence = (
+        f"Coordinated voters for m4: {ring['accounts']} accounts cast their votes on it alike, "
+        f"with a log-evidence of {ring['log_evidence']:.1f} against honest random effects. By "
+        f"their votes it moves {ring['gained']['points']:+.0f} points and "
+        f"{ring['gained']['ranks']:+d} ranks; "
+    )
+    assert any(note.startswith(sentence) for note in report.notes)
     assert len(report.members) == ring["accounts"]
     path = tmp_path / "weighted.parquet"
     write_weighted(source, report, path)
@@ -397,7 +410,11 @@ def two_tastes(seed: int) -> VoteRows:
 def test_honest_voters_of_a_smaller_taste_keep_their_weight(seed: int) -> None:
     report = check_votes(two_tastes(seed))
     assert report.rings == ()
-    assert [(one.model, round(one.share, 1)) for one in report.groups] == [("m0", 0.3)]
+    [group] = report.groups
+    assert (group.model, round(group.share, 1)) == ("m0", 0.3)
+    assert group.gap == pytest.approx(3, abs=1)
+    sentence = f"Two groups of voters differ on m0: 30% like it better, by {group.gap:.1f} nats. "
+    assert any(note.startswith(sentence) for note in report.notes)
     reached = [one for one in report.voters if one.flagged_at is not None]
     assert reached  # one law of tastes would flag them
     assert not report.flagged

@@ -238,7 +238,14 @@ def test_an_open_interval_ends_in_an_arrow(nothing: float | None) -> None:
     assert closed == []
     assert sorted(drawn_markers(picture)) == ["<", ">"]
     assert "Arrow: the interval is open" in picture.caption
-    assert picture.table.rows[0][3] == "open"
+    first = (names_of(3)[0], "1,009", "989", "open", "1–3", "100")
+    assert picture.table.rows[0] == first
+
+
+def test_a_picture_of_differences_names_the_reference_and_a_mean_of_nothing() -> None:
+    caption = intervals(report_of(["x", "y"], reference="y", mean=0.0), made=MADE).caption
+    assert "95% intervals of the difference from y: sandwich, clustered by voter." in caption
+    assert "Dashed line: the mean of all models, 0. Intervals: of the distance from y." in caption
 
 
 def drawn_markers(picture: Picture) -> list[str]:
@@ -361,9 +368,14 @@ def test_models_without_a_cost_are_not_drawn_but_counted(tmp_path: Path) -> None
     picture = quality_and_cost(result, made=MADE)
     assert "Without a figure, and not drawn: 1." in picture.caption
     assert names_of(4)[1] not in picture.names
-    assert len(picture.table.rows) == 3
+    dear, far = picture.table.rows[:2]
+    assert dear[1:] == ("1,012", "30", "27", "33", "no")
+    assert far == (names_of(4)[2], "1,000", "97.2", "87.5", "107", "yes")
     for row in result["models"]:
-        row["cost"] = None
+        row["cost"], row["seconds"] = None, row["cost"]
+    assert quality_and_cost(result, made=MADE).table.head[2].startswith("Seconds an answer")
+    for row in result["models"]:
+        row["seconds"] = None
     with pytest.raises(DataError, match="no model has a cost or a time"):
         quality_and_cost(result, made=MADE)
 
@@ -382,6 +394,15 @@ def test_the_table_holds_each_pair_that_met_once() -> None:
     )
     picture = win_rates(report_of(["x", "y", "z"]), data, made=MADE)
     assert picture.table.rows == (("x", "y", "50", "2"), ("y", "z", "50", "2"))
+    assert (
+        "Score: wins and half the ties. Blank: never met. Not coloured: fewer than 5 votes. In "
+        "each cell: the score and the number of votes. arena"
+    ) in picture.caption
+    votes = votes_per_pair(report_of(["x", "y", "z"]), data, made=MADE)
+    assert "2 of 3 pairs met. In each cell: the number of votes." in votes.caption
+    assert votes.table.rows == (("x", "y", "2"), ("y", "z", "2"))
+    five = win_rates(report_of(["x", "y"]), data_on("x", "y", 5, 0), made=MADE)
+    assert "half the ties. In each cell" in five.caption
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:

@@ -252,11 +252,17 @@ def test_the_result_is_plain_json_with_the_contract_s_names(world: World) -> Non
     )
 
 
-def test_an_anchor_stands_where_it_is_put_in_every_category(world: World) -> None:
-    boards = rate_pooled(world.groups, replace(POOL, anchor=("m01", 1200.0))).reports
-    for board in boards.values():
-        row = next(row for row in board.ratings if row.model == "m01")
-        assert row.rating == pytest.approx(1200)
+def test_an_anchor_stands_where_it_is_put_in_every_category(
+    world: World, pooled: PooledFit
+) -> None:
+    boards = rate_pooled(world.groups, replace(POOL, anchor=("m01", 1200.0), scale=800.0))
+    per_nat = 800 / np.log(10)
+    assert boards.pooling.tau == pytest.approx(per_nat * pooled.variance.tau)
+    for board in boards.reports.values():
+        own = next(row for row in board.ratings if row.model == "m01")
+        for row in board.ratings:
+            lead = per_nat * (row.strength - own.strength)
+            assert row.rating == pytest.approx(1200 + lead)
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,7 @@ def test_the_marginal_likelihood_is_highest_where_it_was_seen(votes: Categorised
     tree = Tree.of(votes, nested=False)
     best = fit_pooled(tree, Tau(0.30))
     seen = {
-        0.02: -19.4,
-        0.10: -11.2,
-        0.20: -2.19,
-        0.25: -0.43,
-        0.35: -0.45,
-        0.5: -4.36,
+        **{0.02: -19.4, 0.10: -11.2, 0.20: -2.19, 0.25: -0.43, 0.35: -0.45, 0.5: -4.36},
         1.2: -26.1,
     }
     for tau, below in seen.items():
@@ -170,14 +165,8 @@ def test_ranks_under_other_mixes_are_those_seen(mtbench_votes: dict[str, Votes])
     near = [(1, 1), (2, 3), (2, 3), (4, 4), (5, 5), (6, 6)]
     assert [reach[model, 1.5] for model in ORDER] == near
     assert [reach[model, 2.0] for model in ORDER] == near
-    assert [reach[model, 8.0] for model in ORDER] == [
-        (1, 2),
-        (2, 3),
-        (1, 3),
-        (4, 4),
-        (5, 5),
-        (6, 6),
-    ]
+    expected = [(1, 2), (2, 3), (1, 3), (4, 4), (5, 5), (6, 6)]
+    assert [reach[model, 8.0] for model in ORDER] == expected
     pair = next(x for x in board.pairs if {x.a, x.b} == {"gpt-3.5-turbo", "gpt-4"})
     assert pair.a == "gpt-3.5-turbo"
     assert pair.preferred == pytest.approx(0.507, abs=0.006)

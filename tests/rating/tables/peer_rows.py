@@ -14,10 +14,8 @@ Row = Mapping[str, Any]
 def of_arena(a: str, b: str, winner: str, voter: str, *, anony: bool = True) -> Row:
     more = winner == "model_a"
     metadata: dict[str, object] = {
-        "sum_user_tokens": 1,
-        "sum_assistant_a_tokens": 400 if more else 300,
-        "sum_assistant_b_tokens": 100,
-        "turns": 1,
+        **{"sum_user_tokens": 1, "sum_assistant_a_tokens": 400 if more else 300},
+        **{"sum_assistant_b_tokens": 100, "turns": 1},
     }
     for side, n in (("a", 3 if more else 2), ("b", 1)):
         metadata |= {
@@ -30,17 +28,9 @@ def of_arena(a: str, b: str, winner: str, voter: str, *, anony: bool = True) -> 
         for role, text in (("user", "hi"), ("assistant", "x"))
     ]
     return {
-        "question_id": f"q-{a}-{b}-{voter}",
-        "model_a": a,
-        "model_b": b,
-        "winner": winner,
-        "judge": voter,
-        "conversation_a": turns,
-        "conversation_b": turns,
-        "turn": 1,
-        "anony": anony,
-        "language": "English",
-        "tstamp": 1700000000.5,
+        **{"question_id": f"q-{a}-{b}-{voter}", "model_a": a, "model_b": b, "winner": winner},
+        **{"judge": voter, "conversation_a": turns, "conversation_b": turns, "turn": 1},
+        **{"anony": anony, "language": "English", "tstamp": 1700000000.5},
         "conv_metadata": metadata,
     }
 
@@ -61,18 +51,11 @@ def of_lmarena(n: int, winner: str, session: str, *, turns: int = 1, image: str 
         "math_v0.1": {"math": n % 2 == 0},
     }
     return {
-        "id": f"row-{n}",
-        "model_a": "x",
-        "model_b": "y",
-        "winner": winner,
-        "evaluation_session_id": session,
-        "evaluation_order": 1 + n % 4,
-        "conversation_a": talk,
-        "conversation_b": talk,
+        **{"id": f"row-{n}", "model_a": "x", "model_b": "y", "winner": winner},
+        **{"evaluation_session_id": session, "evaluation_order": 1 + n % 4},
+        **{"conversation_a": talk, "conversation_b": talk},
         "full_conversation": [{"user": talk[0], "model_side_a": talk[1], "model_side_b": talk[1]}],
-        "conv_metadata": metadata,
-        "category_tag": tags,
-        "language": "en" if n % 5 else "fr",
+        **{"conv_metadata": metadata, "category_tag": tags, "language": "en" if n % 5 else "fr"},
         "is_code": n % 7 == 0,
         "timestamp": f"2025-07-{1 + n % 28:02} 12:00:00",
     }
@@ -94,27 +77,16 @@ def of_log(kind: str, shown: Sequence[str], hidden: Sequence[str | None]) -> Row
 
 def of_llmfao(a: str, b: str, winner: str, worker: int) -> Row:
     return {
-        "id": 5,
-        "prompt": 8,
-        "model_x": 1,
-        "model_y": 2,
-        "worker": worker,
-        "winner": winner,
-        "left": a,
-        "right": b,
+        **{"id": 5, "prompt": 8, "model_x": 1, "model_y": 2, "worker": worker, "winner": winner},
+        **{"left": a, "right": b},
     }
 
 
 def of_comparia(chosen: str | None, *, equal: bool = False, archived: bool = False) -> Row:
     return {
-        "timestamp": "2025-03-01T10:00:00.123456",
-        "model_a_name": "x",
-        "model_b_name": "y",
-        "chosen_model_name": chosen,
-        "both_equal": equal,
-        "conv_turns": 1,
-        "visitor_id": None if archived else "v1",
-        "session_hash": "s1",
+        **{"timestamp": "2025-03-01T10:00:00.123456", "model_a_name": "x", "model_b_name": "y"},
+        **{"chosen_model_name": chosen, "both_equal": equal, "conv_turns": 1},
+        **{"visitor_id": None if archived else "v1", "session_hash": "s1"},
         "conversation_pair_id": f"s1-{chosen}-{equal}-{archived}",
         "archived": archived,
     }
@@ -123,69 +95,45 @@ def of_comparia(chosen: str | None, *, equal: bool = False, archived: bool = Fal
 def of_open_webui(model: str, rating: int | None, siblings: Sequence[str] | None) -> Row:
     data = {"rating": rating, "model_id": model, "sibling_model_ids": siblings, "reason": "it's"}
     return {
-        "id": f"f-{model}-{rating}",
-        "user_id": "u1",
-        "version": 0,
-        "type": "rating",
-        "data": data,
-        "meta": {"arena": False, "chat_id": "c0"},
-        "snapshot": {"chat": {"title": "a title"}},
-        "created_at": 1730000000,
+        **{"id": f"f-{model}-{rating}", "user_id": "u1", "version": 0, "type": "rating"},
+        **{"data": data, "meta": {"arena": False, "chat_id": "c0"}},
+        **{"snapshot": {"chat": {"title": "a title"}}, "created_at": 1730000000},
         "updated_at": 1730000000,
     }
 
 
 def of_agents(a: str, b: str, rating: str) -> Row:
     return {
-        "_id": f"{a}{b}{rating}",
-        "leftSubcomponent": a,
-        "rightSubcomponent": b,
-        "rating": rating,
-        "createdAt": "2024-09-03T18:55:37.375000",
-        "__v": None,
+        **{"_id": f"{a}{b}{rating}", "leftSubcomponent": a, "rightSubcomponent": b},
+        **{"rating": rating, "createdAt": "2024-09-03T18:55:37.375000", "__v": None},
     }
 
 
 def of_alpaca(instruction: str, preference: float | None) -> Row:
     return {
-        "instruction": instruction,
-        "output_1": "one",
-        "generator_1": "x",
-        "dataset": "invented",
-        "output_2": "another",
-        "generator_2": "y",
-        "annotator": "a judge",
-        "preference": preference,
-        "raw_completion": None,
+        **{"instruction": instruction, "output_1": "one", "generator_1": "x"},
+        **{"dataset": "invented", "output_2": "another", "generator_2": "y"},
+        **{"annotator": "a judge", "preference": preference, "raw_completion": None},
     }
 
 
 def of_bench(a: str, b: str, winner: str, turn: int, judge: object = "expert_1") -> Row:
     return {
-        "judge": judge,
-        "model_a": a,
-        "model_b": b,
-        "question_id": 81,
-        "turn": turn,
+        **{"judge": judge, "model_a": a, "model_b": b, "question_id": 81, "turn": turn},
         "winner": winner,
     }
 
 
 def of_fastchat(first: str, second: str, question: int) -> Row:
     return {
-        "question_id": question,
-        "model_1": "x",
-        "model_2": "y",
-        "g1_winner": first,
+        **{"question_id": question, "model_1": "x", "model_2": "y", "g1_winner": first},
         "g2_winner": second,
         "g1_user_prompt": (
             "[User Question]\n2 + 2?\n\n"
             "[The Start of Assistant A's Answer]\n4.\n[The End of Assistant A's Answer]\n\n"
             "[The Start of Assistant B's Answer]\n5.\n[The End of Assistant B's Answer]"
         ),
-        "judge": ["gpt-4", "pair-v2"],
-        "turn": 1,
-        "tstamp": 1717231244.5,
+        **{"judge": ["gpt-4", "pair-v2"], "turn": 1, "tstamp": 1717231244.5},
     }
 
 
@@ -198,10 +146,7 @@ def of_hard(name: str, *scores: str | None, prompt: object = "p", **more: str) -
     games = [{"user_prompt": prompt, "judgment": "?", "score": score} for score in scores]
     return {
         **more,
-        name: f"q{'-'.join(map(str, scores))}",
-        "model": "y",
-        "judge": "j",
-        "games": games,
+        **{name: f"q{'-'.join(map(str, scores))}", "model": "y", "judge": "j", "games": games},
     }
 
 
@@ -237,10 +182,8 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "kaggle.csv": (
         "Kaggle 55k",
         [
-            of_kaggle("x", "y", 1, 0, 0),
-            of_kaggle("y", "x", 0, 1, 0),
-            of_kaggle("x", "y", 0, 0, 1),
-            of_kaggle("x", "y", 0, 0, 0),
+            *(of_kaggle("x", "y", 1, 0, 0), of_kaggle("y", "x", 0, 1, 0)),
+            *(of_kaggle("x", "y", 0, 0, 1), of_kaggle("x", "y", 0, 0, 0)),
             of_kaggle("x", "y", 1, 1, 0),
         ],
         [("x", "y", "model_a"), ("y", "x", "model_b"), ("x", "y", "tie")],
@@ -249,12 +192,9 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "log-conv.json": (
         "FastChat's conversation log",
         [
-            of_log("leftvote", BLIND, HIDDEN),
-            of_log("rightvote", ("", ""), HIDDEN),
-            of_log("tievote", BLIND, HIDDEN),
-            of_log("bothbad_vote", BLIND, HIDDEN),
-            of_log("leftvote", ("x", "y"), HIDDEN),
-            of_log("leftvote", BLIND, (None, "y")),
+            *(of_log("leftvote", BLIND, HIDDEN), of_log("rightvote", ("", ""), HIDDEN)),
+            *(of_log("tievote", BLIND, HIDDEN), of_log("bothbad_vote", BLIND, HIDDEN)),
+            *(of_log("leftvote", ("x", "y"), HIDDEN), of_log("leftvote", BLIND, (None, "y"))),
             of_log("share", BLIND, HIDDEN),
             {"tstamp": 1.0, "type": "chat", "model": "x", "ip": "192.0.2.7"},
         ],
@@ -270,11 +210,8 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "comparia.jsonl": (
         "ComparIA",
         [
-            of_comparia("x"),
-            of_comparia("y"),
-            of_comparia(None, equal=True),
-            of_comparia(None),
-            of_comparia("x", archived=True),
+            *(of_comparia("x"), of_comparia("y"), of_comparia(None, equal=True)),
+            *(of_comparia(None), of_comparia("x", archived=True)),
         ],
         [("x", "y", w) for w in ("model_a", "model_b", "tie")],
         {"archived": 1, "no choice": 1},
@@ -291,10 +228,8 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "feedback.json": (
         "Open WebUI feedback",
         [
-            of_open_webui("x", 1, ["y", "z"]),
-            of_open_webui("x", -1, ["y"]),
-            of_open_webui("x", 1, []),
-            of_open_webui("x", -1, None),
+            *(of_open_webui("x", 1, ["y", "z"]), of_open_webui("x", -1, ["y"])),
+            *(of_open_webui("x", 1, []), of_open_webui("x", -1, None)),
             of_open_webui("x", None, ["y"]),
         ],
         [("x", "y", "model_a"), ("x", "z", "model_a"), ("x", "y", "model_b")],
@@ -331,12 +266,9 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "gpt-4_pair.jsonl": (
         "MT-bench judgements of FastChat",
         [
-            of_fastchat("model_1", "model_1", 1),
-            of_fastchat("model_1", "model_2", 2),
-            of_fastchat("tie", "tie", 3),
-            of_fastchat("model_2", "tie", 4),
-            of_fastchat("error", "model_2", 5),
-            of_fastchat("error", "error", 6),
+            *(of_fastchat("model_1", "model_1", 1), of_fastchat("model_1", "model_2", 2)),
+            *(of_fastchat("tie", "tie", 3), of_fastchat("model_2", "tie", 4)),
+            *(of_fastchat("error", "model_2", 5), of_fastchat("error", "error", 6)),
         ],
         [("x", "y", w) for w in ("model_a", "tie", "tie", "tie")],
         {"no verdict": 2},
@@ -380,24 +312,15 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "ratings.jsonl": (
         "ratings of arena study export",
         [
-            of_study("model_a"),
-            of_study("model_a", "ba"),
-            of_study("both_bad", "ba"),
-            of_study("skip"),
-            of_study("tie", "ba", repeat=1),
-            of_study("tie", kind="gold"),
-            of_study("tie", kind="pilot"),
-            of_study("tie", kind="qualification"),
+            *(of_study("model_a"), of_study("model_a", "ba"), of_study("both_bad", "ba")),
+            *(of_study("skip"), of_study("tie", "ba", repeat=1), of_study("tie", kind="gold")),
+            *(of_study("tie", kind="pilot"), of_study("tie", kind="qualification")),
             of_study(None, ranking='[["x"], ["y", "z"]]'),
         ],
         [("x", "y", "model_a"), ("y", "x", "model_b"), ("y", "x", "both_bad")],
         {
-            "gold": 1,
-            "of a pilot": 1,
-            "of a qualification": 1,
-            "rankings": 1,
-            "second showings": 1,
-            "skipped": 1,
+            **{"gold": 1, "of a pilot": 1, "of a qualification": 1, "rankings": 1},
+            **{"second showings": 1, "skipped": 1},
         },
     ),
 }
@@ -407,22 +330,15 @@ OUTPUT = {"instruction": "i", "dataset": "invented", "output": "o", "generator":
 SCORE = {
     "session_id": "s",
     "parsed_result": {"strengths": "?", "weaknesses": "?", "score": "7"},
-    "model_test": "x",
-    "score": "7",
-    "model_output": "o",
+    **{"model_test": "x", "score": "7", "model_output": "o"},
 }
 SINGLE = {
-    "question_id": 81,
-    "model": "x",
-    "judge": ["gpt-4", "single-v1"],
+    **{"question_id": 81, "model": "x", "judge": ["gpt-4", "single-v1"]},
     "user_prompt": (
         "[Instruction]\nMark it.\n\n[Question]\n2 + 2?\n\n[The Start of Assistant's Answer]\n4.\n"
         "[The End of Assistant's Answer]"
     ),
-    "judgment": "[[9]]",
-    "score": 9,
-    "turn": 1,
-    "tstamp": 1.5,
+    **{"judgment": "[[9]]", "score": 9, "turn": 1, "tstamp": 1.5},
 }
 REFUSED: Mapping[str, tuple[str, Row]] = {
     "outputs.json": ("AlpacaEval outputs", OUTPUT),

@@ -32,6 +32,21 @@ def test_voters_that_nobody_names_are_not_known() -> None:
         assert votes.voters == ()
 
 
+def test_votes_without_a_prompt_leave_prompts_out_and_are_counted() -> None:
+    some = [*({**row, "prompt_id": " "} for row in ROWS[:2]), *ROWS[2:]]
+    votes = read_votes(pa.table(columns(some)), Reading(prompts=True))
+    assert votes.data.prompt is None
+    assert votes.prompts == ()
+    assert votes.warnings == (
+        "2 votes name no prompt: prompts are not used; exclude such votes to let the intervals "
+        "allow for prompts.",
+    )
+    with pytest.raises(DataError, match="The prompt is missing or blank in 2 votes"):
+        read_votes(pa.table(columns(some)), Reading(prompts=True, all_prompts=True))
+    whole = read_votes(pa.table(columns(ROWS)), Reading(prompts=True))
+    assert (whole.data.n_prompts, whole.warnings) == (len(whole.prompts), ())
+
+
 def test_columns_can_be_named() -> None:
     new = {"model_a": "left", "model_b": "right", "winner": "verdict", "voter": "who"}
     table = pa.table({new.get(name, name): values for name, values in columns(ROWS).items()})

@@ -195,6 +195,17 @@ def test_the_interval_of_a_difference_is_not_given_as_that_of_a_score(tmp_path: 
         assert [*result["score_details"]["uncertainty"]] == ["num_samples"]
 
 
+def test_who_made_a_model_is_written_where_it_is_known(tmp_path: Path) -> None:
+    paths = write_logs(board_of(["org/x", "y", "z"]), tmp_path, NOW, {"y": "Org of y"})
+    made = {}
+    for path in paths:
+        model = json.loads(path.read_text(encoding="utf-8"))["model_info"]
+        made[model["name"]] = (*path.parts[-3:-1], model.get("developer"))
+    assert made["org/x"] == ("org", "x", None)
+    assert made["y"] == ("Org of y", "y", "Org of y")
+    assert made["z"] == ("unknown", "z", None)
+
+
 def test_a_board_is_compared_with_one_in_files_of_theirs(tmp_path: Path) -> None:
     old, new = board_of(["x", "y", "z"]), board_of(["y", "x", "z"])
     write_logs(old, tmp_path, NOW)

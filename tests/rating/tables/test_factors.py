@@ -32,11 +32,9 @@ def written(path: Path, **changes: Any) -> Path:
 
 def test_systems_are_named_by_their_parts(tmp_path: Path) -> None:
     votes, levels = read_factors(written(tmp_path / "v.csv"), BOTH)
-    assert votes.data.n_votes == 60
-    assert votes.data.n_voters == 5
+    assert (votes.data.n_votes, votes.data.n_voters) == (60, 5)
     assert "m1 · tools" in votes.data.models
-    assert levels["model"]["m1 · tools"] == "m1"
-    assert levels["scaffold"]["m1 · tools"] == "tools"
+    assert (levels["model"]["m1 · tools"], levels["scaffold"]["m1 · tools"]) == ("m1", "tools")
 
 
 def test_parts_are_rated_from_a_file_in_one_line(tmp_path: Path) -> None:

@@ -19,9 +19,8 @@ from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_groups
 from rating.tables.duckdb_engine import connected
 from rating.tables.files import expanded
-from rating.tables.peers import noticing
 from tests.rating.tables.peer_rows import ARENA, FILES, written
-from tests.rating.tables.sources import ROWS, Row, parquet, text
+from tests.rating.tables.sources import ROWS, Row, messages_of, parquet, text
 
 ENDINGS = ("parquet", "csv", "tsv.gz", "jsonl", "json")
 WHOLE = Reading(prompts=True)
@@ -43,9 +42,8 @@ def in_order(rows: Sequence[Row], turned: bool) -> list[Row]:
 
 
 def noticed(source: object) -> tuple[str, list[str]]:
-    words: list[str] = []
-    with noticing(words.append):
-        return rating.read_votes(source, WHOLE).data_hash, words
+    votes, words = messages_of(rating.read_votes, source, WHOLE)
+    return votes.data_hash, words
 
 
 @pytest.mark.sampled(3)

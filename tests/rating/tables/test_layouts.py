@@ -14,10 +14,9 @@ from rating.errors import DataError, LayoutError
 from rating.tables.columns import KNOWN, Columns, Reading
 from rating.tables.counts import rate_source, read_votes
 from rating.tables.files import Files
-from rating.tables.peers import noticing
 from rating.tables.voter_report import check_source
 from tests.rating.tables.peer_rows import written
-from tests.rating.tables.sources import PLAIN, cells
+from tests.rating.tables.sources import PLAIN, cells, messages_of
 
 Rows = list[dict[str, Any]]
 
@@ -122,11 +121,8 @@ def test_a_list_of_votes_inside_an_object_is_named(n: int, tmp_path: Path) -> No
 
 
 EITHER = {
-    "choice": ["1", "0", "0.5"],
-    "score": ["2", "-1", "0"],
-    "likert": ["1", "7", "4"],
-    "code": ["1", "2", "0"],
-    "result": ["win", "loss", "draw"],
+    **{"choice": ["1", "0", "0.5"], "score": ["2", "-1", "0"], "likert": ["1", "7", "4"]},
+    **{"code": ["1", "2", "0"], "result": ["win", "loss", "draw"]},
 }
 """Labels of `EXPECTED` by the first way to read them, where two ways make sense."""
 
@@ -229,9 +225,8 @@ def test_people_and_judges_are_refused_however_they_are_told_apart(
 
 
 def test_voters_called_like_language_models_are_mentioned(tmp_path: Path) -> None:
-    rows, words = _rows("voter", ["ada", "gpt-4-turbo"]), list[str]()
-    with noticing(words.append):
-        read_votes(written(tmp_path, "votes.csv", rows))
+    rows = _rows("voter", ["ada", "gpt-4-turbo"])
+    _, words = messages_of(read_votes, written(tmp_path, "votes.csv", rows))
     assert "1 of 2 voters are called like language models, such as 'gpt-4-turbo'" in words[0]
 
 
@@ -281,8 +276,7 @@ def test_a_role_is_read_from_a_member_of_a_nested_column(ending: str, tmp_path: 
     path = written(tmp_path, f"votes.{ending}", rows)
     files = Files((path,), (), None, labels, choice)
     votes = read_votes(files, Reading(columns=Columns.named([*named, who])))
-    assert votes.voters == ("ada@x.org", "bob@x.org")
-    assert votes.data.n_votes == 3
+    assert (votes.voters, votes.data.n_votes) == (("ada@x.org", "bob@x.org"), 3)
 
 
 def test_a_path_that_leads_nowhere_is_refused_with_those_there_are(tmp_path: Path) -> None:
@@ -306,10 +300,8 @@ def _rows(column: str, values: list[str | None], **more: str) -> Rows:
 @pytest.mark.parametrize(
     ("column", "values"),
     [
-        ("judge", ["gpt-4", None]),
-        ("judge_model", ["claude", ""]),
-        ("source", ["human", "gpt-4o-mini"]),
-        ("annotator_type", ["Expert", "LLM"]),
+        *(("judge", ["gpt-4", None]), ("judge_model", ["claude", ""])),
+        *(("source", ["human", "gpt-4o-mini"]), ("annotator_type", ["Expert", "LLM"])),
         ("label_source", ["crowd", "model"]),
     ],
 )
@@ -355,15 +347,12 @@ def test_what_does_not_count_mixes_nothing(tmp_path: Path) -> None:
 def test_a_judge_is_no_voter_and_several_are_mentioned(
     more: dict[str, str], tmp_path: Path
 ) -> None:
-    rows, words = _rows("judge", ["gpt-4", "claude"], **more), list[str]()
-    path = written(tmp_path, "votes.csv", rows)
-    with noticing(words.append):
-        assert read_votes(path).voters == ()
+    path = written(tmp_path, "votes.csv", _rows("judge", ["gpt-4", "claude"], **more))
+    votes, words = messages_of(read_votes, path)
+    assert votes.voters == ()
     assert words == [
         f"{path}: verdicts of several judges ('claude', 'gpt-4') are rated together. Rate each "
         "by itself with --by judge. If they are people, add --column voter=judge."
     ]
-    with noticing(words.append):
-        named = read_votes(path, Reading(columns=Columns(voter="judge")))
-    assert named.voters == ("claude", "gpt-4")
-    assert len(words) == 1
+    named, words = messages_of(read_votes, path, Reading(columns=Columns(voter="judge")))
+    assert (named.voters, words) == (("claude", "gpt-4"), [])

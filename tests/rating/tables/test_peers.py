@@ -106,11 +106,8 @@ def test_what_holds_no_votes_is_refused_by_its_format(name: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "lost"),
     [
-        ("kaggle.csv", "winner_tie"),
-        ("gpt-4_pair.jsonl", "g2_winner"),
-        ("arena.json", "winner"),
-        ("log-conv.json", "type"),
-        ("annotations.json", "preference"),
+        *(("kaggle.csv", "winner_tie"), ("gpt-4_pair.jsonl", "g2_winner")),
+        *(("arena.json", "winner"), ("log-conv.json", "type"), ("annotations.json", "preference")),
         ("agents.json", "rating"),
     ],
 )

@@ -52,11 +52,8 @@ def test_what_cannot_be_read_is_said_with_its_number(
 @pytest.mark.parametrize(
     ("name", "other"),
     [
-        ("café", "cafe\u0301"),
-        ("gpt-4", "gpt\u20114"),
-        ("gpt-4", "gpt\u22124"),
-        ("big model", "big\u00a0model"),
-        ("gpt-4", "\ufeffgpt-4"),
+        *(("café", "cafe\u0301"), ("gpt-4", "gpt\u20114"), ("gpt-4", "gpt\u22124")),
+        *(("big model", "big\u00a0model"), ("gpt-4", "\ufeffgpt-4")),
         ("gpt-4", "GPT\u20134\u200d"),
     ],
 )
@@ -173,12 +170,8 @@ def test_no_votes_at_all_is_an_error(source: Source, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("as_many")
 def test_an_empty_table_is_an_error() -> None:
     empty = pl.DataFrame({"model_a": [], "model_b": [], "winner": []})
-    for source in (
-        empty,
-        empty.to_arrow(),
-        empty.to_pandas(),
-        duckdb.from_arrow(empty.to_arrow()),
-    ):
+    sources = (empty, empty.to_arrow(), empty.to_pandas(), duckdb.from_arrow(empty.to_arrow()))
+    for source in sources:
         with pytest.raises(DataError, match="No votes to count: 0 read"):
             read_votes(source)
 

@@ -42,8 +42,7 @@ def test_a_battle_counts_once_by_its_first_row(ending: str, tmp_path: Path) -> N
     path = written(tmp_path, f"votes.{ending}", [*rows, *rows, of_battle(0, "model_b")])
     votes, words = noticed(path)
     assert cells(votes) == Counter(("x", "y", winner) for winner in winners)
-    assert votes.dropped == {"repeated": 5}
-    assert votes.read == 9
+    assert (votes.dropped, votes.read) == ({"repeated": 5}, 9)
     assert words == [
         f"{path}: 1 of the repeated rows name another winner than an earlier row with their "
         "battle_id. The first row counts.",
@@ -72,8 +71,7 @@ def test_votes_in_their_order_count_a_battle_once(ending: str, tmp_path: Path) -
 def test_the_id_of_a_format_tells_repeated_rows(rows: Sequence[Row], tmp_path: Path) -> None:
     path = written(tmp_path, "votes.jsonl", [*rows, rows[0]])
     votes, words = noticed(path)
-    assert votes.data.n_votes == 2
-    assert votes.dropped == {"repeated": 1}
+    assert (votes.data.n_votes, votes.dropped) == (2, {"repeated": 1})
     assert words[0].endswith("; rows excluded: 1 repeated")
     assert noticed(Files((path,), where="id IS NOT NULL"))[0].data.n_votes == 3
 
@@ -101,8 +99,7 @@ def test_both_orders_of_a_judge_are_no_repeated_rows_and_a_run_twice_is(tmp_path
     assert votes.data.n_votes == 1
     assert "repeated" not in votes.dropped
     twice, _ = noticed(written(tmp_path, "twice.jsonl", [*rows, *rows]))
-    assert twice.data.n_votes == 1
-    assert twice.dropped["repeated"] == 3
+    assert (twice.data.n_votes, twice.dropped["repeated"]) == (1, 3)
 
 
 def test_rows_that_are_alike_without_an_id_of_their_own_are_announced_and_counted(

@@ -50,10 +50,7 @@ def test_the_same_votes_are_the_same_from_every_source(
     assert cells(votes) == by_hand(ROWS, *keys)
     assert votes.data.models == ("x", "y", "z", "Ä, 'ö' \"2\"")
     assert votes.voters == (tuple(sorted({r["voter"] for r in ROWS})) if "voter" in keys else ())
-    assert votes.read == 8
-    assert votes.data.n_votes == 7
-    assert votes.self_battles == 1
-    assert votes.dropped == {}
+    assert (votes.read, votes.data.n_votes, votes.self_battles, votes.dropped) == (8, 7, 1, {})
     assert votes.data_hash == read_votes(arrow(ROWS[::-1], tmp_path), reading).data_hash
 
 
@@ -74,8 +71,7 @@ def test_a_window_and_a_half_life_weigh_the_same_from_every_source(
     since, until = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 7, 12, tzinfo=UTC)
     reading = Reading(voters=False, since=since, until=until, half_life_days=2)
     votes = read_votes(source(ROWS, tmp_path), reading)
-    assert votes.dropped == {"outside the window": 2}
-    assert votes.self_battles == 1
+    assert (votes.dropped, votes.self_battles) == ({"outside the window": 2}, 1)
     weights = dict(zip(cells(votes), votes.data.weight.tolist(), strict=True))
     assert weights["z", "x", "model_a"] == 1
     assert weights["x", "y", "both_bad"] == pytest.approx(0.5**0.5)
@@ -112,8 +108,7 @@ def test_pairs_with_counts_are_the_votes_that_they_count(tmp_path: Path) -> None
         for _ in range(int(pair[name]))
     ]
     want = read_votes(pa.table(columns(rows)))
-    assert want.read == 13
-    assert want.self_battles == 2
+    assert (want.read, want.self_battles) == (13, 2)
     for name, source in SOURCES.items():
         if name not in ("polars categorical", "pandas category", "pyarrow dictionaries"):
             with as_many() if name == "duckdb" else nullcontext():
@@ -146,12 +141,8 @@ votes_of = st.lists(
 @pytest.mark.parametrize(
     ("name", "many"),
     [
-        ("pyarrow", False),
-        ("polars", False),
-        ("polars lazy", False),
-        ("pandas category", False),
-        ("pandas object", False),
-        ("duckdb", False),
+        *(("pyarrow", False), ("polars", False), ("polars lazy", False)),
+        *(("pandas category", False), ("pandas object", False), ("duckdb", False)),
         ("duckdb", True),
     ],
 )
@@ -209,8 +200,7 @@ def test_an_export_of_ours_reads_back_with_its_reasons(tmp_path: Path, ending: s
     votes = read_votes(path)
     assert cells(votes) == {("ada", "m0", "m1", "model_a"): 1}
     assert votes.dropped == {"skipped": 1, "simulated voter": 1, "fast": 1}
-    assert votes.self_battles == 1
-    assert votes.read == 5
+    assert (votes.self_battles, votes.read) == (1, 5)
     export_votes(linked(logged), DEFAULT, path, total=len(logged))
     assert read_votes(path).data_hash == votes.data_hash
 

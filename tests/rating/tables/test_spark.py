@@ -77,8 +77,7 @@ def test_the_same_votes_are_the_same_in_spark(in_spark: InSpark) -> None:
     assert votes.data_hash == read_votes(table(), PLAIN).data_hash
     assert counted(votes) == counted(read_votes(table(), PLAIN))
     with_voters = read_votes(frame)
-    assert with_voters.data_hash == votes.data_hash
-    assert with_voters.voters == ()
+    assert (with_voters.data_hash, with_voters.voters) == (votes.data_hash, ())
     assert with_voters.parts is not None
     by_voter = [part["voters"].sum() for part in with_voters.parts.each(voters_in)]
     assert sum(by_voter) == 5

@@ -11,9 +11,11 @@ from rating.typing import Floats, Ints
 PER_NAT = 400 / np.log(10)
 
 
-def priced(votes: VoteRows, cost: Floats) -> VoteRows:
-    """Give votes other costs of both answers."""
-    return replace(votes, numbers={"cost_a": cost[:, 0], "cost_b": cost[:, 1]})
+def priced(votes: VoteRows, cost: Floats, seconds: Floats | None = None) -> VoteRows:
+    """Give votes other costs of both answers, and times."""
+    known = {"cost": cost} if seconds is None else {"cost": cost, "seconds": seconds}
+    columns = {f"{name}_{s}": x[:, i] for name, x in known.items() for i, s in enumerate("ab")}
+    return replace(votes, numbers=columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from rating import DataError, RateOptions
 from rating.rows import VoteRows
@@ -88,7 +89,13 @@ def test_a_model_without_a_price_is_named_and_has_no_cost() -> None:
     votes, figures = TEN.draw(np.random.default_rng(0))
     cost = figures.of_answers("cost")
     cost[figures.pairs == 3] = np.nan
-    board = value(votes, priced(figures, cost))
+    late = figures.of_answers("cost")
+    late[figures.pairs == 4] = np.nan
+    board = value(votes, priced(figures, cost, late))
+    assert board.in_words({"m3": "Mica"})[-2:] == (
+        "Excluded from the costs: Mica (no price is known).",
+        "Excluded from the times: m4 (no time is known).",
+    )
     (row,) = [row for row in board.models if row.model == "m3"]
     assert row.cost is None
     assert board.left_out["cost"] == {"m3": "no price is known"}
@@ -173,6 +180,12 @@ def test_the_cheapest_near_the_best_is_near_the_best_and_cheap() -> None:
     board = value(votes, figures)
     assert board.cheapest == "m1"
     assert board.fastest is None
+    cost = figures.of_answers("cost")
+    timed = value(votes, priced(figures, cost, 1 / cost))
+    assert (timed.cheapest, timed.fastest) == ("m1", "m0")
+    near = "Of the models that are within 20 points of the best with a probability of 95%, "
+    words = timed.in_words({"m1": "Mica"})
+    assert words == (f"{near}Mica costs least.", f"{near}m0 takes the least time.")
     assert board.models[-1].near_best < 0.01
     assert NEAR == 20
     wide = value(votes, figures, RateOptions(scale=8000.0))  # where 20 points are a twentieth
@@ -186,7 +199,14 @@ def test_too_few_votes_name_no_cheapest() -> None:
 
 def test_the_same_votes_give_the_same_board() -> None:
     votes, figures = TEN.draw(np.random.default_rng(7))
-    assert value(votes, figures).to_dict() == value(votes, figures).to_dict()
+    board = value(votes, figures)
+    assert board.to_dict() == value(votes, figures).to_dict()
+    half = value(votes, figures, RateOptions(level=0.5))
+    for one, other in zip(board.models, half.models, strict=True):
+        assert one.cost is not None
+        assert other.cost is not None
+        widths = [np.log(cost.upper / cost.lower) for cost in (one.cost, other.cost)]
+        assert widths[1] / widths[0] == pytest.approx(t.ppf(0.75, 199) / t.ppf(0.975, 199))
 
 
 def test_draws_of_the_strengths_have_the_intervals_of_the_board() -> None:
@@ -202,6 +222,8 @@ def test_one_voter_alone_is_named_in_a_warning() -> None:
     votes, figures = replace(TEN, n_voters=1, each=600).draw(np.random.default_rng(9))
     board = value(votes, figures)
     assert any(text.startswith("One voter cast nearly all") for text in board.warnings)
+    unknown = value(votes, replace(figures, groups={})).warnings
+    assert any(text.startswith("Voters are not known: costs are") for text in unknown)
 
 
 def test_a_price_that_never_varies_has_no_interval() -> None:
