@@ -332,9 +332,9 @@ def test_remarks_are_written_in_the_sides_of_the_item_and_the_last_word_counts(
         studies.remark(session, "s", "bob", shown.token, StudyRemarks())
 
 
-@pytest.mark.parametrize("tombstone", [False, True])
+@pytest.mark.parametrize(("forget", "tombstone"), [(False, False), (True, False), (True, True)])
 def test_erasing_takes_comments_and_whose_the_ratings_are(
-    database_url: str, tombstone: bool
+    database_url: str, forget: bool, tombstone: bool
 ) -> None:
     with closing(Store(database_url)) as store:
         create(store, planned(2))
@@ -350,14 +350,14 @@ def test_erasing_takes_comments_and_whose_the_ratings_are(
         assert (there.comments, there.ratings) == (1, 1)
         with store.writing() as session:
             gone = erasing.erase(
-                session, ["adaadaada"], (), "x", NOW, forget=True, tombstone=tombstone
+                session, ["adaadaada"], (), "x", NOW, forget=forget, tombstone=tombstone
             )
-        assert (gone.comments, gone.ratings) == (1, 1)
+        assert (gone.comments, gone.ratings) == (1, int(forget))
         left = {row["rater"]: row["comment"] for row in rows(store)}
         assert left == {"r02": "bobbobbob says"} | ({} if tombstone else {"r01": None})
         with store.reading() as session:
-            assert studies.own_ratings(session, "adaadaada") == []
-        assert give(store, "adaadaada")[1] is not None  # as somebody new
+            assert bool(studies.own_ratings(session, "adaadaada")) is not forget
+        assert give(store, "adaadaada")[1] is not None  # where forgotten, as somebody new
 
 
 @pytest.mark.slow

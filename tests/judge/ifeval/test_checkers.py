@@ -109,7 +109,7 @@ CASES = {
     "detectable_format:number_bullet_lists": Case(
         {"num_bullets": 2},
         "List:\n* one\n  - two\n**bold**",
-        ("* one", "* one\n* two\n- three", "*one\n** two", "1. one\n2. two"),
+        ("* one", "* one\n* two\n- three", "*one\n** two", "* one\n*", "1. one\n2. two"),
         "- Here you are:\n* one\n* two",
     ),
     "detectable_format:constrained_response": Case(

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from judge.tables.items import (
     read_difficulties,
     read_items,
     read_regularisation,
+    referred,
 )
 from rating.errors import DataError
 from tests.rating.tables.peer_rows import written
@@ -86,6 +88,9 @@ def test_what_comes_with_an_item_is_read_too(tmp_path: Path) -> None:
     own = {"prompt": "2 + 2?", "reference": "4", "output": "Four.", "generator": "base"}
     (item,) = read_items(written(tmp_path, "own.csv", [own]))
     assert (item.references, item.baseline, item.generator) == (("4",), "Four.", "base")
+    kinds = [replace(item, category=kind) for kind in (None, "math", "writing")]
+    given = [one.references for one in referred(kinds, {item.id: ("5",)})]
+    assert given == [("5",), ("5",), ()], "upstream shows none where answers are free"
     turns = {"question_id": 1, "turns": ["a?", "b?"], "reference": ["A", "B"]}
     (both,) = read_items(written(tmp_path, "mt.jsonl", [turns]))
     assert (both.prompt[0].content, both.references) == ("a?", ())  # notes are no answers

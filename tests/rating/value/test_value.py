@@ -216,6 +216,8 @@ def test_draws_of_the_strengths_have_the_intervals_of_the_board() -> None:
     width = np.quantile(drawn, 0.975, axis=0) - np.quantile(drawn, 0.025, axis=0)
     stated = [(row.upper - row.lower) / (400 / np.log(10)) for row in board.models]
     assert width == pytest.approx(stated, rel=0.1)
+    near = drawn >= drawn.max(axis=1, keepdims=True) - NEAR * np.log(10) / 400
+    assert [row.near_best for row in board.models] == pytest.approx([*near.mean(axis=0)])
 
 
 def test_one_voter_alone_is_named_in_a_warning() -> None:
