@@ -66,7 +66,10 @@ def run(n: int, model: str, scaffold: str) -> dict[str, Any]:
     outcome += "All four tests pass." if tested else "I have not run the tests."
     took = {"cost": 0.0417, "seconds": 83.25} if tested else {"cost": 0.0123, "seconds": 21.5}
     return took | {
-        **{"item": f"task-{n}", "model": model, "scaffold": scaffold, "prompt": task(n)},
+        "item": f"task-{n}",
+        "model": model,
+        "scaffold": scaffold,
+        "prompt": task(n),
         "outcome": ATTACK if n == HOSTILE else outcome,
         "steps": list(steps(n, model, scaffold)),
         "marks": {MARKS[0]: float(MARKS[1])} if tested else {},

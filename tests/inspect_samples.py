@@ -24,11 +24,18 @@ def sample(
     last = message("assistant", answer, tool_calls=more.pop("calls", None))
     written = [message("system", SYSTEM), *asked, *(working(n) if steps is None else steps), last]
     return {
-        **{"id": f"q{n}", "epoch": 1, "input": task, "target": str(7 * n), "messages": written},
+        "id": f"q{n}",
+        "epoch": 1,
+        "input": task,
+        "target": str(7 * n),
+        "messages": written,
         "output": {"completion": answer, "choices": [{"message": last}], "error": None},
         "scores": {"match": {"value": "C"}},
         "model_usage": {"lab/one": {"total_cost": 0.25}, "lab/helper": {"total_cost": 0.5}},
-        **{"total_time": 12.5, "uuid": None, "events": 3, **more},
+        "total_time": 12.5,
+        "uuid": None,
+        "events": 3,
+        **more,
     }
 
 
@@ -39,8 +46,13 @@ def working(n: int) -> list[dict[str, Any]]:
         {"type": "text", "text": "I multiply."},
         {"type": "image", "image": "data:image/png;base64,AAAA"},
         {
-            **{"type": "tool_use", "tool_type": "web_search", "id": "w1", "name": "web_search"},
-            **{"arguments": '{"query": "seven"}', "result": HOSTILE, "error": None},
+            "type": "tool_use",
+            "tool_type": "web_search",
+            "id": "w1",
+            "name": "web_search",
+            "arguments": '{"query": "seven"}',
+            "result": HOSTILE,
+            "error": None,
         },
     ]
     return [

@@ -54,17 +54,23 @@ class Application:
 def comparison(**changes: Any) -> dict[str, Any]:
     """Give the body of a comparison of the versions v7 and v8, under a key of its own."""
     return {
-        **{"key": str(uuid.uuid4()), "prompt": "Where is my parcel?", "rater": "u-1"},
+        "key": str(uuid.uuid4()),
+        "prompt": "Where is my parcel?",
+        "rater": "u-1",
         "a": {"version": "v7", "text": "It is on its way."},
         "b": {"version": "v8", "text": "It arrives tomorrow."},
-        **{"outcome": "model_b", "seconds": 8.5, **changes},
+        "outcome": "model_b",
+        "seconds": 8.5,
+        **changes,
     }
 
 
 def pair(**changes: Any) -> dict[str, Any]:
     """Give the body of a pair of the versions v7 and v8, under a key of its own."""
     return {
-        **{"key": str(uuid.uuid4()), "prompt": "Where is my parcel?", "rater": "u-1"},
+        "key": str(uuid.uuid4()),
+        "prompt": "Where is my parcel?",
+        "rater": "u-1",
         "champion": {"version": "v7", "text": "It is **on its way**."},
         "challenger": {"version": "v8", "text": "It arrives *tomorrow*."},
         **changes,

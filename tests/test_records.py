@@ -107,10 +107,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "item_id": "-".join(sorted((a, b, str(prompt)))),
             "prompt_id": f"p{prompt}",
             "prompt": " ".join(f"{WORDS[(prompt * k) % 8]} {prompt + k}" for k in range(9)),
-            **{"category": ("code", "law", "sea")[prompt % 3], "model_a": a, "model_b": b},
+            "category": ("code", "law", "sea")[prompt % 3],
+            "model_a": a,
+            "model_b": b,
             "winner": "both_bad" if outcome == "tie" and i % 3 == 0 else outcome,
             "voter": f"v{int(30 * dice.random())}",
-            **{"tstamp": f"2026-10-{1 + i // 40:02d}T{i % 24:02d}:00:00Z", "weight": 1 + i % 3},
+            "tstamp": f"2026-10-{1 + i // 40:02d}T{i % 24:02d}:00:00Z",
+            "weight": 1 + i % 3,
         }
         for side, model in (("a", a), ("b", b)):
             k = MODELS.index(model)

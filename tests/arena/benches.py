@@ -125,10 +125,14 @@ class Upstream:
             own = [self.answer(model, *one) for one in texts]
             answers.append(write(folder / f"{model}.jsonl", own))
         keys = {
-            **{"method": method, "items": write(folder / self.file, items)},
-            **{"models": [*RECORDED, "slate"], "answers": answers},
+            "method": method,
+            "items": write(folder / self.file, items),
+            "models": [*RECORDED, "slate"],
+            "answers": answers,
             **({} if method == "ifeval" else {"judge": "judge"}),
-            **{"roster": "roster.toml", "out": "results", **self.options},
+            "roster": "roster.toml",
+            "out": "results",
+            **self.options,
         }
         lines = (f"{name} = {json.dumps(value)}\n" for name, value in keys.items())
         path = folder / "bench.toml"

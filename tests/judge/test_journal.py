@@ -54,8 +54,11 @@ def test_a_key_is_the_hash_of_canonical_json(
     """As Python's own encoder writes it, whatever the texts hold."""
     content = {
         "messages": [[turn.role, turn.content] for turn in request.messages],
-        **{"judge": judge, "parameters": request.parameters.to_dict(), "order": order.value},
-        **{"draw": draw, "schema": 1},
+        "judge": judge,
+        "parameters": request.parameters.to_dict(),
+        "order": order.value,
+        "draw": draw,
+        "schema": 1,
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     assert key(request, judge, order, draw) == hashlib.sha256(text.encode()).hexdigest()

@@ -46,12 +46,18 @@ ALL = [*PAIRED, *SINGLE, published(WRITER)]
 FENCE = "0123456789abcdef"
 
 HASHES = {
-    **{"alpaca_eval": "899e870466546238", "alpaca_eval_sampled": "899e870466546238"},
-    **{"alpaca_eval_verbal": "2f40182cf197d403", "arena_hard": "623e36ccf84670ce"},
-    **{"checklist": "12e8fcfa6ca3096c", "checklist_writer": "6f1f317580bc1af2"},
-    **{"mt_bench": "2a7789c8d876b2d3", "mt_bench_pairs": "3c71295b7a94e689"},
-    **{"pairwise": "490b7b76b5848a92", "rubric": "b52d32a46eced1f1"},
-    **{"wildbench_reward": "ea3e4a59c4bb563f", "wildbench_score": "d0ed69418dd2d6b7"},
+    "alpaca_eval": "899e870466546238",
+    "alpaca_eval_sampled": "899e870466546238",
+    "alpaca_eval_verbal": "2f40182cf197d403",
+    "arena_hard": "623e36ccf84670ce",
+    "checklist": "12e8fcfa6ca3096c",
+    "checklist_writer": "6f1f317580bc1af2",
+    "mt_bench": "2a7789c8d876b2d3",
+    "mt_bench_pairs": "3c71295b7a94e689",
+    "pairwise": "490b7b76b5848a92",
+    "rubric": "b52d32a46eced1f1",
+    "wildbench_reward": "ea3e4a59c4bb563f",
+    "wildbench_score": "d0ed69418dd2d6b7",
 }
 
 

@@ -91,9 +91,11 @@ class Crowd:
         honest, inverted = (1 / (1 + np.exp(-self.lean - gap)) for gap in (lead, -lead))
         weakest = self.n_models - 1
         return {
-            **{"honest": honest, "coin": np.full(len(honest), 0.5)},
+            "honest": honest,
+            "coin": np.full(len(honest), 0.5),
             "half coin": np.where(rng.random(len(honest)) < 0.5, 0.5, honest),
-            **{"always-left": np.ones(len(honest)), "always-right": np.zeros(len(honest))},
+            "always-left": np.ones(len(honest)),
+            "always-right": np.zeros(len(honest)),
             "inverted": inverted,
             "shill": np.select([left == weakest, right == weakest], [1.0, 0.0], honest),
         }[kind]

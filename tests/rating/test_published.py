@@ -81,8 +81,12 @@ def test_the_votes_of_mt_bench_give_the_strengths_noted_beside_them(published_da
     ours = strength(fit(read_votes(published_data / "votes" / "mtbench" / "votes.parquet")))
     assert ours == pytest.approx(
         {
-            **{"gpt-4": 1.021, "claude-v1": 0.643, "gpt-3.5-turbo": 0.600},
-            **{"vicuna-13b-v1.2": -0.057, "alpaca-13b": -0.762, "llama-13b": -1.445},
+            "gpt-4": 1.021,
+            "claude-v1": 0.643,
+            "gpt-3.5-turbo": 0.600,
+            "vicuna-13b-v1.2": -0.057,
+            "alpaca-13b": -0.762,
+            "llama-13b": -1.445,
         },
         abs=5.1e-4,
     )

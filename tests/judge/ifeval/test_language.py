@@ -69,7 +69,8 @@ LETTERS = {
     ),
     "ja": "電車が混んでいたので、家に帰るのが遅くなりました。",
     "ko": "기차가 만원이어서 우리는 집에 늦게 도착했습니다.",
-    **{"th": "เรากลับบ้านช้าเพราะรถไฟเต็ม", "he": "הגענו הביתה מאוחר כי הרכבת הייתה מלאה."},
+    "th": "เรากลับบ้านช้าเพราะรถไฟเต็ม",
+    "he": "הגענו הביתה מאוחר כי הרכבת הייתה מלאה.",
     "bn": "ট্রেন ভর্তি ছিল বলে আমরা দেরিতে বাড়ি ফিরেছি।",
     "ta": "ரயில் நிரம்பியதால் நாங்கள் தாமதமாக வீட்டிற்கு வந்தோம்.",
     "te": "రైలు నిండిపోవడంతో మేము ఆలస్యంగా ఇంటికి వచ్చాము.",
@@ -118,8 +119,12 @@ def test_a_language_outside_ifeval_is_never_taken_for_one_of_its_own(name: str) 
 
 
 UNREAD = {
-    **{"no common word": "Okay!", "names": "Paris, London, Berlin", "no letters": "12 + 30 = 42"},
-    **{"a picture": "🐱", "code": "def f(n): return n", "one common word": "the Louvre"},
+    "no common word": "Okay!",
+    "names": "Paris, London, Berlin",
+    "no letters": "12 + 30 = 42",
+    "a picture": "🐱",
+    "code": "def f(n): return n",
+    "one common word": "the Louvre",
     "few common words": "the " + "Alyar Aran Arin Arwen Calacirya Calaquendi " * 8 + "and the",
     "two languages": "the cat and the dog were here, die Katze und der Hund sind nicht dort",
 }

@@ -21,7 +21,9 @@ from judge.labels.files import (
 from judge.labels.taggers import CATEGORIES, CRITERIA, HEAD, INTENTS, OTHER, TAIL, UNKNOWN, tag
 
 GOOD: dict[str, Any] = {
-    **{"category": "code", "language": "en", "intent": "asking"},
+    "category": "code",
+    "language": "en",
+    "intent": "asking",
     "criteria": ["complexity", "specificity"],
 }
 

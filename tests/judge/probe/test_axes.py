@@ -104,11 +104,17 @@ def test_an_axis_as_plain_values() -> None:
     axis = axis_of(AxisName.SENSITIVITY, value, [part], clusters=20, what="texts", data="made up")
     assert axis.part("removal", "0.1").upper == 0.6
     assert axis.to_dict() == {
-        **{"name": "sensitivity", "value": 0.5, "lower": 0.5, "upper": 0.5, "n": 7},
+        "name": "sensitivity",
+        "value": 0.5,
+        "lower": 0.5,
+        "upper": 0.5,
+        "n": 7,
         "parts": [
             {"group": "removal", "name": "0.1", "value": 0.5, "lower": 0.4, "upper": 0.6, "n": 7}
         ],
-        **{"clusters": 20, "data": "made up", "warnings": []},
+        "clusters": 20,
+        "data": "made up",
+        "warnings": [],
     }
 
 

@@ -433,10 +433,16 @@ def test_a_judge_is_scored_in_both_orders_against_labels(tmp_path: Path) -> None
     scored = judge_score(write(tmp_path / "rows.jsonl", labelled() + other), "llmbar")
     first, second = scored["models"]
     assert first == {
-        **{"model": "m", "strategy": "s", "n": 4, "n_unread": 1, "n_tied": 0},
+        "model": "m",
+        "strategy": "s",
+        "n": 4,
+        "n_unread": 1,
+        "n_tied": 0,
         **dict.fromkeys(("correct_as_is", "correct_swapped", "correct_mean", "equal"), 50.0),
-        **{"lower": pytest.approx(15.0, abs=5), "upper": pytest.approx(85.0, abs=5)},
-        **{"correct_both": 25.0, "kappa_agreement": 0.0},
+        "lower": pytest.approx(15.0, abs=5),
+        "upper": pytest.approx(85.0, abs=5),
+        "correct_both": 25.0,
+        "kappa_agreement": 0.0,
         "both_lower": pytest.approx(4.56, abs=0.01),
         "both_upper": pytest.approx(69.94, abs=0.01),
     }
@@ -494,8 +500,12 @@ def test_pairwise_scores_never_pool_judges_and_people(voter: str, tmp_path: Path
     result = judge_score(write(tmp_path / "all.jsonl", rows), "pairwise")
     won = {(row["judge"], row["model"]): row["win_rate"] for row in result["models"]}
     assert won == {
-        **{("owl", "x"): 100, ("owl", "y"): 0, ("elk", "x"): 0, ("elk", "y"): 100},
-        **{("people", "x"): 0, ("people", "y"): 100},
+        ("owl", "x"): 100,
+        ("owl", "y"): 0,
+        ("elk", "x"): 0,
+        ("elk", "y"): 100,
+        ("people", "x"): 0,
+        ("people", "y"): 100,
     }
     assert any("3 values of 'judge'" in text for text in result["warnings"])
 
@@ -506,10 +516,18 @@ def test_rewards_have_the_macro_over_tasks_where_every_category_has_one(tmp_path
     winners = {1.0: 1.0, 0.5: 0.75, 0.0: 0.5, -0.5: 0.25, -1.0: 0.0}
     rows = [
         {
-            **{"battle_id": f"b{n}", "prompt_id": f"p{n}", "model_a": "x", "model_b": "y"},
-            **{"order": "both", "winner": "tie", "judge": "owl", "method": "wildbench_reward"},
+            "battle_id": f"b{n}",
+            "prompt_id": f"p{n}",
+            "model_a": "x",
+            "model_b": "y",
+            "order": "both",
+            "winner": "tie",
+            "judge": "owl",
+            "method": "wildbench_reward",
             "status": "read",
-            **{"preference_ab": winners[one], "preference_ba": winners[one], "tags": tag},
+            "preference_ab": winners[one],
+            "preference_ba": winners[one],
+            "tags": tag,
         }
         for n, (tag, one) in enumerate(zip(tags, level, strict=True))
     ]
@@ -532,9 +550,16 @@ def test_rewards_have_the_macro_over_tasks_where_every_category_has_one(tmp_path
 def test_verdicts_of_two_judges_on_the_same_cases_are_cases_of_either(tmp_path: Path) -> None:
     rows = [
         {
-            **{"battle_id": f"b{n}", "prompt_id": f"p{n}", "model_a": "x", "model_b": "y"},
-            **{"order": order, "winner": winner, "preference": float(winner == "model_a")},
-            **{"judge": judge, "method": "arena_hard", "status": "read"},
+            "battle_id": f"b{n}",
+            "prompt_id": f"p{n}",
+            "model_a": "x",
+            "model_b": "y",
+            "order": order,
+            "winner": winner,
+            "preference": float(winner == "model_a"),
+            "judge": judge,
+            "method": "arena_hard",
+            "status": "read",
         }
         for judge, winner in (("owl", "model_a"), ("elk", "model_b"))
         for n in range(4)

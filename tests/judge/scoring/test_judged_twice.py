@@ -11,8 +11,12 @@ from judge.studies.rows import REPEATED, read_rows
 from tests.rating.tables.peer_rows import Row, of_hard, written
 
 BENCH: Row = {
-    **{"question_id": 80, "model": "basalt", "judge": ["gpt-4", "single-v1"]},
-    **{"user_prompt": "u", "judgment": "j", "turn": 1},
+    "question_id": 80,
+    "model": "basalt",
+    "judge": ["gpt-4", "single-v1"],
+    "user_prompt": "u",
+    "judgment": "j",
+    "turn": 1,
 }
 
 
@@ -57,8 +61,13 @@ def test_rows_that_differ_in_turn_judge_or_model_are_no_repeats(tmp_path: Path) 
 
 def annotation(preference: float) -> Row:
     return {
-        **{"instruction": "Why?", "annotator": "gpt-4", "preference": preference},
-        **{"output_1": "So.", "generator_1": "x", "output_2": "Thus.", "generator_2": "y"},
+        "instruction": "Why?",
+        "annotator": "gpt-4",
+        "preference": preference,
+        "output_1": "So.",
+        "generator_1": "x",
+        "output_2": "Thus.",
+        "generator_2": "y",
     }
 
 

@@ -71,8 +71,10 @@ def test_every_cell_reaches_its_published_figures(published_data: Path) -> None:
     published = rows(published_data / "judge" / "llmbar_published.csv")
     assert len(published) == len(cells) == 168
     names = {name: name for name in ("correct_both", "equal", "kappa_agreement", "n")} | {
-        **{"correct_as_is": "correct_False", "correct_swapped": "correct_True"},
-        **{"miscoded_kappa_as_is": "kappa_False", "miscoded_kappa_swapped": "kappa_True"},
+        "correct_as_is": "correct_False",
+        "correct_swapped": "correct_True",
+        "miscoded_kappa_as_is": "kappa_False",
+        "miscoded_kappa_swapped": "kappa_True",
         "correct_mean": "correct_average",
     }
     for want in published:

@@ -150,12 +150,19 @@ def _row(
     item: str, rater: int, first: int, label: int, rng: np.random.Generator
 ) -> dict[str, object]:
     return {
-        **{"study": "pilot", "item": item, "kind": "item", "rater": f"r{rater + 1:02}"},
-        **{"prompt_id": item, "model_a": "owl", "model_b": "crow"},
-        **{"sides": "ab" if first == 1 else "ba", "choice": CHOICES[int(label)]},
+        "study": "pilot",
+        "item": item,
+        "kind": "item",
+        "rater": f"r{rater + 1:02}",
+        "prompt_id": item,
+        "model_a": "owl",
+        "model_b": "crow",
+        "sides": "ab" if first == 1 else "ba",
+        "choice": CHOICES[int(label)],
         "confidence": int(rng.integers(1, 4)),
         "seconds": round(float(rng.lognormal(3, 0.5)), 1),
-        **{"repeat": 0, "gold": None},
+        "repeat": 0,
+        "gold": None,
     }
 
 

@@ -57,8 +57,12 @@ class World:
         longer = rng.normal(0, 0.4, k)[pairs] @ [1, -1] + rng.normal(0, 1, n)
         own = rng.normal(0, self.effect, k)[pairs] @ [1, -1]
         says = {
-            **{"person": _drawn(gap + own, rng), "fair": _drawn(gap, rng), "sharp": np.sign(gap)},
-            **{"copy": votes[:, 0], "coin": rng.choice([-1, 1], n), "longest": np.sign(longer)},
+            "person": _drawn(gap + own, rng),
+            "fair": _drawn(gap, rng),
+            "sharp": np.sign(gap),
+            "copy": votes[:, 0],
+            "coin": rng.choice([-1, 1], n),
+            "longest": np.sign(longer),
             "tie": np.zeros(n),
         }[kind].astype(np.int64)
         favoured = (pairs == k - 1) & (rng.random(n) < share)[:, None]

@@ -15,7 +15,9 @@ from rating.typing import Floats, Ints
 
 MODELS = ("basalt", "flint", "quartz", "slate", "umber", "zircon")
 BY = {
-    **{"judge": "owl", "method": "pairwise", "template": "3f9c2b7a11d04e58"},
+    "judge": "owl",
+    "method": "pairwise",
+    "template": "3f9c2b7a11d04e58",
     "resolved_model": "owl-2026-05-13",
 }
 WINNERS = ("model_b", "tie", "model_a")

@@ -24,11 +24,13 @@ stronger baseline with long ones, which costs twice as much and makes the longer
 """
 NOT_RECOMPUTED = {
     "Human agreement": "the cross-annotations of AlpacaFarm are not published with the verdicts",
-    **{"Spearman corr.": "it needs those votes", "Pearson corr.": "it needs those votes"},
+    "Spearman corr.": "it needs those votes",
+    "Pearson corr.": "it needs those votes",
     "Bias": "it needs those votes",
     "Variance": "the verdicts of repeated questions are not published",
     "Proba. prefer lists": "the texts of the answers are not published",
-    **{"# parsed": "it counts those votes", "mode": "how upstream selected a row"},
+    "# parsed": "it counts those votes",
+    "mode": "how upstream selected a row",
 }
 
 

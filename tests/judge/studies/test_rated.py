@@ -14,9 +14,19 @@ from rating.tables.files import Files
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 
 ROW: dict[str, Any] = {
-    **{"study": "s", "item": "i1", "kind": "item", "rater": "r01", "prompt_id": "p1"},
-    **{"model_a": "owl", "model_b": "crow", "sides": "ab", "choice": "model_a"},
-    **{"repeat": 0, "gold": None, "confidence": 2, "seconds": 7.5},
+    "study": "s",
+    "item": "i1",
+    "kind": "item",
+    "rater": "r01",
+    "prompt_id": "p1",
+    "model_a": "owl",
+    "model_b": "crow",
+    "sides": "ab",
+    "choice": "model_a",
+    "repeat": 0,
+    "gold": None,
+    "confidence": 2,
+    "seconds": 7.5,
 }
 
 

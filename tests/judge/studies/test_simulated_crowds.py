@@ -33,9 +33,18 @@ TIED = Crowd(item=1.5, rater=0.6, ties=0.15)
 FEW = Crowd(item=1, rater=0.3)
 CLEAR = Crowd(item=3, mean=1)
 WORDS = {
-    **{ALIKE: "alike", DIFFERENT: "different", EQUAL: "equal", TASTES: "tastes"},
-    **{LEANING: "leaning", OWN: "own", MANY: "many", ONE_SIDED: "one-sided", SMALL: "small"},
-    **{TIED: "tied", FEW: "few", CLEAR: "clear"},
+    ALIKE: "alike",
+    DIFFERENT: "different",
+    EQUAL: "equal",
+    TASTES: "tastes",
+    LEANING: "leaning",
+    OWN: "own",
+    MANY: "many",
+    ONE_SIDED: "one-sided",
+    SMALL: "small",
+    TIED: "tied",
+    FEW: "few",
+    CLEAR: "clear",
 }
 Sizes = tuple[int, int, int, int]
 

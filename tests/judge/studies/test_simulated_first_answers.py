@@ -69,7 +69,10 @@ def test_a_judge_is_taken_for_a_person_where_it_is_as_good(
 ) -> None:
     counted = answers(kind, right, n_prompts, n_people, raters)
     row: dict[str, object] = {
-        **{"judge": kind, "people right": right, "prompts": n_prompts, "people": n_people},
+        "judge": kind,
+        "people right": right,
+        "prompts": n_prompts,
+        "people": n_people,
         "raters": raters,
     }
     row |= {name: str(share) for name, share in counted.verdicts.items()}

@@ -50,8 +50,10 @@ def row(signal: float, promised: RatingStudy) -> dict[str, object]:
     return {
         "signal": signal,
         **{name: str(share) for name, share in promised.covered.items()},
-        **{"weight": f"{promised.judge_weight:.2f}", "gain": f"{promised.gain:.3f}"},
-        **{"true gain": str(promised.true_gain), "its interval": str(promised.gain_covered)},
+        "weight": f"{promised.judge_weight:.2f}",
+        "gain": f"{promised.gain:.3f}",
+        "true gain": str(promised.true_gain),
+        "its interval": str(promised.gain_covered),
         "alarms": str(promised.alarms),
     }
 

@@ -38,10 +38,13 @@ def _row(number: int, kind: str, draw: random.Random) -> dict[str, Any]:
             talks[side] += [_message("user", parts), _message("assistant", answer)]
     user, a, b = talks["a"][0], talks["a"][1], talks["b"][1]
     return {
-        **{"id": f"battle-{number}", "model_a": model_a, "model_b": model_b},
+        "id": f"battle-{number}",
+        "model_a": model_a,
+        "model_b": model_b,
         "winner": draw.choice(WINNERS),
         "evaluation_session_id": f"session-{number // 3}",
-        **{"evaluation_order": number % 3 + 1, "conversation_a": talks["a"]},
+        "evaluation_order": number % 3 + 1,
+        "conversation_a": talks["a"],
         "conversation_b": talks["b"],
         "full_conversation": [{"user": user, "model_side_a": a, "model_side_b": b}],
         "conv_metadata": {
@@ -62,7 +65,8 @@ def _row(number: int, kind: str, draw: random.Random) -> dict[str, Any]:
             "if_v0.1": {"if": False, "score": 1},
             "math_v0.1": {"math": False},
         },
-        **{"language": "en", "is_code": False},
+        "language": "en",
+        "is_code": False,
         "timestamp": f"2025-05-{number % 28 + 1:02d} 10:00:00",
     }
 

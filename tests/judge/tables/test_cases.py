@@ -69,8 +69,11 @@ def test_what_is_not_named_is_named_by_its_content_and_side(tmp_path: Path) -> N
 
 UNKNOWN: dict[str, dict[str, Any]] = {
     "sides": {
-        **{"question": "Why?", "answer_1": "So.", "answer_2": "Thus."},
-        **{"system_1": "basalt", "system_2": "flint"},
+        "question": "Why?",
+        "answer_1": "So.",
+        "answer_2": "Thus.",
+        "system_1": "basalt",
+        "system_2": "flint",
     },
     "nested": {
         "input": {"instruction": "Why?"},

@@ -45,8 +45,13 @@ def test_what_a_run_has_no_place_for_is_counted() -> None:
     more: dict[str, Any] = {"store": {"k": 1}, "files": ["a"], "scores": {"s": {"value": "dull"}}}
     result = read(log("m", [sample(1, "7", **more), sample(2, "14")]))
     assert +result.uncarried == {
-        **{"events": 6, "files": 1, "image": 2, "marks that are no number": 1, "reasoning": 2},
-        **{"store": 1, "target": 2},
+        "events": 6,
+        "files": 1,
+        "image": 2,
+        "marks that are no number": 1,
+        "reasoning": 2,
+        "store": 1,
+        "target": 2,
     }
 
 

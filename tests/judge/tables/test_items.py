@@ -30,8 +30,12 @@ TALK = [
     {"role": "user", "content": "Why?"},
 ]
 TASK = {
-    **{"id": 3, "session_id": "s1", "conversation_input": TALK, "checklist": ["Is it short?"]},
-    **{"primary_tag": "Math", "secondary_tags": ["Planning"]},
+    "id": 3,
+    "session_id": "s1",
+    "conversation_input": TALK,
+    "checklist": ["Is it short?"],
+    "primary_tag": "Math",
+    "secondary_tags": ["Planning"],
 }
 CONSTRAINED = {
     "key": 1000,

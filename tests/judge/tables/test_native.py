@@ -286,7 +286,9 @@ def test_an_answer_that_is_json_is_rated_as_it_is(
     answer: str, ending: str, tmp_path: Path
 ) -> None:
     row = {
-        **{"item_id": "i", "prompt": "List the planets.", "response_a": answer},
+        "item_id": "i",
+        "prompt": "List the planets.",
+        "response_a": answer,
         "response_b": f" {answer}",
     }
     path = written(tmp_path, f"items.{ending}", [{**row, "model_a": "x", "model_b": "y"}])

@@ -31,10 +31,16 @@ def lm_eval(
     """A file of samples as `lm_eval --log_samples` writes it, so far as it is read."""
     rows = [
         {
-            **{"doc_id": n, "doc": {"question": f"{n} + {n}?"}, "target": str(2 * n)},
-            **{"arguments": {"gen_args_0": {"arg_0": "Q"}}, "resps": [["4"]]},
-            **{"filtered_resps": ["4"], "filter": "none", "metrics": ["exact_match"]},
-            **{"doc_hash": f"{n}", "exact_match": float(one)},
+            "doc_id": n,
+            "doc": {"question": f"{n} + {n}?"},
+            "target": str(2 * n),
+            "arguments": {"gen_args_0": {"arg_0": "Q"}},
+            "resps": [["4"]],
+            "filtered_resps": ["4"],
+            "filter": "none",
+            "metrics": ["exact_match"],
+            "doc_hash": f"{n}",
+            "exact_match": float(one),
             **more,
         }
         for n, one in enumerate(right)
@@ -44,9 +50,14 @@ def lm_eval(
 
 def sample_of_eee(model: str, n: int, score: float, **more: Any) -> Row:
     return {
-        **{"schema_version": "0.3.0", "evaluation_id": f"sums/{model}", "model_id": model},
-        **{"evaluation_name": "sums", "sample_id": f"q{n}", "interaction_type": "single_turn"},
-        **{"input": {"raw": "Q", "reference": ["4"]}, "output": {"raw": ["4"]}},
+        "schema_version": "0.3.0",
+        "evaluation_id": f"sums/{model}",
+        "model_id": model,
+        "evaluation_name": "sums",
+        "sample_id": f"q{n}",
+        "interaction_type": "single_turn",
+        "input": {"raw": "Q", "reference": ["4"]},
+        "output": {"raw": ["4"]},
         "answer_attribution": [],
         "evaluation": {"score": score, "is_correct": score > 0},
         **more,
@@ -65,7 +76,10 @@ def log(
     """A log as Inspect writes it, packed by deflate or in JSON; of a value None with an error."""
     samples = [
         {
-            **{"id": n // 2, "epoch": n % 2 + 1, "input": "Q", "target": "4"},
+            "id": n // 2,
+            "epoch": n % 2 + 1,
+            "input": "Q",
+            "target": "4",
             "scores": {} if value is None else {scorer: {"value": value, "answer": "4"}},
             **({"error": {"message": "out of time"}} if value is None else {}),
         }
@@ -201,8 +215,13 @@ def test_a_value_of_several_parts_is_to_be_chosen(tmp_path: Path) -> None:
 def test_marks_of_a_judge_are_read_with_the_turns_of_a_prompt_as_a_cluster(tmp_path: Path) -> None:
     rows = [
         {
-            **{"battle_id": f"{m}{n}", "prompt_id": f"p{n // 2}", "turn": n % 2 + 1, "model": m},
-            **{"score": s, "judge": "owl", "status": "read"},
+            "battle_id": f"{m}{n}",
+            "prompt_id": f"p{n // 2}",
+            "turn": n % 2 + 1,
+            "model": m,
+            "score": s,
+            "judge": "owl",
+            "status": "read",
         }
         for m, right in RIGHT.items()
         for n, s in enumerate(right)

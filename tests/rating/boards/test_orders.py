@@ -28,8 +28,14 @@ def case(
 ) -> list[dict[str, Any]]:
     return [
         {
-            **{"battle_id": name, "prompt_id": name, "model_a": "basalt", "model_b": "flint"},
-            **{"winner": winner, "judge": judge, "method": "pairwise", "order": order},
+            "battle_id": name,
+            "prompt_id": name,
+            "model_a": "basalt",
+            "model_b": "flint",
+            "winner": winner,
+            "judge": judge,
+            "method": "pairwise",
+            "order": order,
             "status": "read" if winner else "unparsed",
         }
         for order, winner in orders

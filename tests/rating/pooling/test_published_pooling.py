@@ -41,7 +41,12 @@ def test_the_marginal_likelihood_is_highest_where_it_was_seen(votes: Categorised
     tree = Tree.of(votes, nested=False)
     best = fit_pooled(tree, Tau(0.30))
     seen = {
-        **{0.02: -19.4, 0.10: -11.2, 0.20: -2.19, 0.25: -0.43, 0.35: -0.45, 0.5: -4.36},
+        0.02: -19.4,
+        0.10: -11.2,
+        0.20: -2.19,
+        0.25: -0.43,
+        0.35: -0.45,
+        0.5: -4.36,
         1.2: -26.1,
     }
     for tau, below in seen.items():

@@ -14,8 +14,10 @@ Row = Mapping[str, Any]
 def of_arena(a: str, b: str, winner: str, voter: str, *, anony: bool = True) -> Row:
     more = winner == "model_a"
     metadata: dict[str, object] = {
-        **{"sum_user_tokens": 1, "sum_assistant_a_tokens": 400 if more else 300},
-        **{"sum_assistant_b_tokens": 100, "turns": 1},
+        "sum_user_tokens": 1,
+        "sum_assistant_a_tokens": 400 if more else 300,
+        "sum_assistant_b_tokens": 100,
+        "turns": 1,
     }
     for side, n in (("a", 3 if more else 2), ("b", 1)):
         metadata |= {
@@ -28,9 +30,17 @@ def of_arena(a: str, b: str, winner: str, voter: str, *, anony: bool = True) -> 
         for role, text in (("user", "hi"), ("assistant", "x"))
     ]
     return {
-        **{"question_id": f"q-{a}-{b}-{voter}", "model_a": a, "model_b": b, "winner": winner},
-        **{"judge": voter, "conversation_a": turns, "conversation_b": turns, "turn": 1},
-        **{"anony": anony, "language": "English", "tstamp": 1700000000.5},
+        "question_id": f"q-{a}-{b}-{voter}",
+        "model_a": a,
+        "model_b": b,
+        "winner": winner,
+        "judge": voter,
+        "conversation_a": turns,
+        "conversation_b": turns,
+        "turn": 1,
+        "anony": anony,
+        "language": "English",
+        "tstamp": 1700000000.5,
         "conv_metadata": metadata,
     }
 
@@ -51,11 +61,18 @@ def of_lmarena(n: int, winner: str, session: str, *, turns: int = 1, image: str 
         "math_v0.1": {"math": n % 2 == 0},
     }
     return {
-        **{"id": f"row-{n}", "model_a": "x", "model_b": "y", "winner": winner},
-        **{"evaluation_session_id": session, "evaluation_order": 1 + n % 4},
-        **{"conversation_a": talk, "conversation_b": talk},
+        "id": f"row-{n}",
+        "model_a": "x",
+        "model_b": "y",
+        "winner": winner,
+        "evaluation_session_id": session,
+        "evaluation_order": 1 + n % 4,
+        "conversation_a": talk,
+        "conversation_b": talk,
         "full_conversation": [{"user": talk[0], "model_side_a": talk[1], "model_side_b": talk[1]}],
-        **{"conv_metadata": metadata, "category_tag": tags, "language": "en" if n % 5 else "fr"},
+        "conv_metadata": metadata,
+        "category_tag": tags,
+        "language": "en" if n % 5 else "fr",
         "is_code": n % 7 == 0,
         "timestamp": f"2025-07-{1 + n % 28:02} 12:00:00",
     }
@@ -77,16 +94,27 @@ def of_log(kind: str, shown: Sequence[str], hidden: Sequence[str | None]) -> Row
 
 def of_llmfao(a: str, b: str, winner: str, worker: int) -> Row:
     return {
-        **{"id": 5, "prompt": 8, "model_x": 1, "model_y": 2, "worker": worker, "winner": winner},
-        **{"left": a, "right": b},
+        "id": 5,
+        "prompt": 8,
+        "model_x": 1,
+        "model_y": 2,
+        "worker": worker,
+        "winner": winner,
+        "left": a,
+        "right": b,
     }
 
 
 def of_comparia(chosen: str | None, *, equal: bool = False, archived: bool = False) -> Row:
     return {
-        **{"timestamp": "2025-03-01T10:00:00.123456", "model_a_name": "x", "model_b_name": "y"},
-        **{"chosen_model_name": chosen, "both_equal": equal, "conv_turns": 1},
-        **{"visitor_id": None if archived else "v1", "session_hash": "s1"},
+        "timestamp": "2025-03-01T10:00:00.123456",
+        "model_a_name": "x",
+        "model_b_name": "y",
+        "chosen_model_name": chosen,
+        "both_equal": equal,
+        "conv_turns": 1,
+        "visitor_id": None if archived else "v1",
+        "session_hash": "s1",
         "conversation_pair_id": f"s1-{chosen}-{equal}-{archived}",
         "archived": archived,
     }
@@ -95,45 +123,69 @@ def of_comparia(chosen: str | None, *, equal: bool = False, archived: bool = Fal
 def of_open_webui(model: str, rating: int | None, siblings: Sequence[str] | None) -> Row:
     data = {"rating": rating, "model_id": model, "sibling_model_ids": siblings, "reason": "it's"}
     return {
-        **{"id": f"f-{model}-{rating}", "user_id": "u1", "version": 0, "type": "rating"},
-        **{"data": data, "meta": {"arena": False, "chat_id": "c0"}},
-        **{"snapshot": {"chat": {"title": "a title"}}, "created_at": 1730000000},
+        "id": f"f-{model}-{rating}",
+        "user_id": "u1",
+        "version": 0,
+        "type": "rating",
+        "data": data,
+        "meta": {"arena": False, "chat_id": "c0"},
+        "snapshot": {"chat": {"title": "a title"}},
+        "created_at": 1730000000,
         "updated_at": 1730000000,
     }
 
 
 def of_agents(a: str, b: str, rating: str) -> Row:
     return {
-        **{"_id": f"{a}{b}{rating}", "leftSubcomponent": a, "rightSubcomponent": b},
-        **{"rating": rating, "createdAt": "2024-09-03T18:55:37.375000", "__v": None},
+        "_id": f"{a}{b}{rating}",
+        "leftSubcomponent": a,
+        "rightSubcomponent": b,
+        "rating": rating,
+        "createdAt": "2024-09-03T18:55:37.375000",
+        "__v": None,
     }
 
 
 def of_alpaca(instruction: str, preference: float | None) -> Row:
     return {
-        **{"instruction": instruction, "output_1": "one", "generator_1": "x"},
-        **{"dataset": "invented", "output_2": "another", "generator_2": "y"},
-        **{"annotator": "a judge", "preference": preference, "raw_completion": None},
+        "instruction": instruction,
+        "output_1": "one",
+        "generator_1": "x",
+        "dataset": "invented",
+        "output_2": "another",
+        "generator_2": "y",
+        "annotator": "a judge",
+        "preference": preference,
+        "raw_completion": None,
     }
 
 
 def of_bench(a: str, b: str, winner: str, turn: int, judge: object = "expert_1") -> Row:
     return {
-        **{"judge": judge, "model_a": a, "model_b": b, "question_id": 81, "turn": turn},
+        "judge": judge,
+        "model_a": a,
+        "model_b": b,
+        "question_id": 81,
+        "turn": turn,
         "winner": winner,
     }
 
 
 def of_fastchat(first: str, second: str, question: int) -> Row:
     return {
-        **{"question_id": question, "model_1": "x", "model_2": "y", "g1_winner": first},
+        "question_id": question,
+        "model_1": "x",
+        "model_2": "y",
+        "g1_winner": first,
         "g2_winner": second,
         "g1_user_prompt": (
             "[User Question]\n2 + 2?\n\n"
             "[The Start of Assistant A's Answer]\n4.\n[The End of Assistant A's Answer]\n\n"
             "[The Start of Assistant B's Answer]\n5.\n[The End of Assistant B's Answer]"
         ),
-        **{"judge": ["gpt-4", "pair-v2"], "turn": 1, "tstamp": 1717231244.5},
+        "judge": ["gpt-4", "pair-v2"],
+        "turn": 1,
+        "tstamp": 1717231244.5,
     }
 
 
@@ -146,7 +198,10 @@ def of_hard(name: str, *scores: str | None, prompt: object = "p", **more: str) -
     games = [{"user_prompt": prompt, "judgment": "?", "score": score} for score in scores]
     return {
         **more,
-        **{name: f"q{'-'.join(map(str, scores))}", "model": "y", "judge": "j", "games": games},
+        name: f"q{'-'.join(map(str, scores))}",
+        "model": "y",
+        "judge": "j",
+        "games": games,
     }
 
 
@@ -319,8 +374,12 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
         ],
         [("x", "y", "model_a"), ("y", "x", "model_b"), ("y", "x", "both_bad")],
         {
-            **{"gold": 1, "of a pilot": 1, "of a qualification": 1, "rankings": 1},
-            **{"second showings": 1, "skipped": 1},
+            "gold": 1,
+            "of a pilot": 1,
+            "of a qualification": 1,
+            "rankings": 1,
+            "second showings": 1,
+            "skipped": 1,
         },
     ),
 }
@@ -330,15 +389,22 @@ OUTPUT = {"instruction": "i", "dataset": "invented", "output": "o", "generator":
 SCORE = {
     "session_id": "s",
     "parsed_result": {"strengths": "?", "weaknesses": "?", "score": "7"},
-    **{"model_test": "x", "score": "7", "model_output": "o"},
+    "model_test": "x",
+    "score": "7",
+    "model_output": "o",
 }
 SINGLE = {
-    **{"question_id": 81, "model": "x", "judge": ["gpt-4", "single-v1"]},
+    "question_id": 81,
+    "model": "x",
+    "judge": ["gpt-4", "single-v1"],
     "user_prompt": (
         "[Instruction]\nMark it.\n\n[Question]\n2 + 2?\n\n[The Start of Assistant's Answer]\n4.\n"
         "[The End of Assistant's Answer]"
     ),
-    **{"judgment": "[[9]]", "score": 9, "turn": 1, "tstamp": 1.5},
+    "judgment": "[[9]]",
+    "score": 9,
+    "turn": 1,
+    "tstamp": 1.5,
 }
 REFUSED: Mapping[str, tuple[str, Row]] = {
     "outputs.json": ("AlpacaEval outputs", OUTPUT),

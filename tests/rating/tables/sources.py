@@ -41,8 +41,13 @@ def noticed(source: object, reading: Reading = PLAIN) -> tuple[Votes, list[str]]
 
 ROWS: list[Row] = [
     {
-        **{"model_a": a, "model_b": b, "winner": winner, "voter": voter, "prompt_id": prompt},
-        **{"tstamp": f"2026-01-0{day}T12:00:00Z", "language": language},
+        "model_a": a,
+        "model_b": b,
+        "winner": winner,
+        "voter": voter,
+        "prompt_id": prompt,
+        "tstamp": f"2026-01-0{day}T12:00:00Z",
+        "language": language,
     }
     for a, b, winner, voter, prompt, day, language in [
         ("x", "y", "model_a", "007", "p1", 1, "Finnish"),
@@ -110,14 +115,21 @@ def relation(rows: Sequence[Row], folder: Path) -> duckdb.DuckDBPyRelation:
 
 
 SOURCES: dict[str, Source] = {
-    **{"parquet": parquet, "csv": in_text("csv"), "csv.gz": in_text("csv.gz")},
-    **{"tsv": in_text("tsv"), "jsonl": in_text("jsonl"), "ndjson.gz": in_text("ndjson.gz")},
-    **{"json": in_text("json"), "pandas object": in_pandas(object)},
-    **{"pandas str": in_pandas("str"), "pandas category": in_pandas("category")},
+    "parquet": parquet,
+    "csv": in_text("csv"),
+    "csv.gz": in_text("csv.gz"),
+    "tsv": in_text("tsv"),
+    "jsonl": in_text("jsonl"),
+    "ndjson.gz": in_text("ndjson.gz"),
+    "json": in_text("json"),
+    "pandas object": in_pandas(object),
+    "pandas str": in_pandas("str"),
+    "pandas category": in_pandas("category"),
     "polars": in_polars(pl.String),
     "polars categorical": in_polars(pl.Categorical),
     "polars lazy": lambda rows, _: pl.DataFrame(columns(rows), infer_schema_length=None).lazy(),
-    **{"pyarrow": arrow, "pyarrow dictionaries": arrow_chunks},
+    "pyarrow": arrow,
+    "pyarrow dictionaries": arrow_chunks,
     "pyarrow reader": lambda rows, folder: arrow(rows, folder).to_reader(),
     "duckdb": relation,
 }

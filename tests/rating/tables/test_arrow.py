@@ -55,8 +55,10 @@ def test_votes_are_the_same_from_every_library(votes: list[Any]) -> None:
 
 
 ROWS = {
-    **{"model_a": ["x", "y"] * 3, "model_b": ["y", "x"] * 3},
-    **{"winner": ["model_a", "tie", "model_b"] * 2, "voter": ["ada", "bob"] * 3},
+    "model_a": ["x", "y"] * 3,
+    "model_b": ["y", "x"] * 3,
+    "winner": ["model_a", "tie", "model_b"] * 2,
+    "voter": ["ada", "bob"] * 3,
 }
 
 

@@ -223,8 +223,10 @@ WRITERS: dict[str, dict[str, Any]] = {
     "pages of the first version": {"data_page_version": "1.0"},
     "pages of the second version": {"data_page_version": "2.0"},
     "without dictionaries": {"use_dictionary": False},
-    **{"several groups": {"row_group_size": 100}, "gzip": {"compression": "gzip"}},
-    **{"zstd": {"compression": "zstd"}, "no compression": {"compression": "none"}},
+    "several groups": {"row_group_size": 100},
+    "gzip": {"compression": "gzip"},
+    "zstd": {"compression": "zstd"},
+    "no compression": {"compression": "none"},
     "small pages": {"data_page_size": 100},
     "with an index": {"write_page_index": True, "write_page_checksum": True},
     "lengths as differences": {

@@ -121,8 +121,11 @@ def test_a_list_of_votes_inside_an_object_is_named(n: int, tmp_path: Path) -> No
 
 
 EITHER = {
-    **{"choice": ["1", "0", "0.5"], "score": ["2", "-1", "0"], "likert": ["1", "7", "4"]},
-    **{"code": ["1", "2", "0"], "result": ["win", "loss", "draw"]},
+    "choice": ["1", "0", "0.5"],
+    "score": ["2", "-1", "0"],
+    "likert": ["1", "7", "4"],
+    "code": ["1", "2", "0"],
+    "result": ["win", "loss", "draw"],
 }
 """Labels of `EXPECTED` by the first way to read them, where two ways make sense."""
 

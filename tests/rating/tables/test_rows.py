@@ -13,9 +13,11 @@ from rating.tables.columns import UNLABELLED, Columns, Reading
 from rating.tables.counts import read_rows, read_votes
 
 VOTES: dict[str, list[Any]] = {
-    **{"model_a": ["x", "y", "x", "x", "z"], "model_b": ["y", "z", "x", "z", "x"]},
+    "model_a": ["x", "y", "x", "x", "z"],
+    "model_b": ["y", "z", "x", "z", "x"],
     "winner": ["model_a", "both_bad", "model_b", "tie", "skip"],
-    **{"voter": ["v2", "v1", "v1", "v2", "v1"], "prompt_id": ["p", "q", "q", "p", "p"]},
+    "voter": ["v2", "v1", "v1", "v2", "v1"],
+    "prompt_id": ["p", "q", "q", "p", "p"],
     "kind": ["k", None, "k", " ", "k"],
 }
 FULL = Reading(Columns(by="kind"), prompts=True)
