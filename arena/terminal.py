@@ -224,9 +224,9 @@ def plan(result: "Plan") -> RenderableType:
         lead = f"{pair.lead:.0f} ± {pair.se:.0f}"
         rows.append((pair.ahead, pair.behind, lead, f"{pair.met:,}", board, alone, direct))
     head = (
-        *("Ahead", "Behind", "Lead", "Met", "More votes: board", "More votes: pair by itself"),
+        "Ahead", "Behind", "Lead", "Met", "More votes: board", "More votes: pair by itself",
         "Votes on this pair alone",
-    )
+    )  # fmt: skip
     leads = [(str(lead), f"{votes:,}") for lead, votes in result.leads.items()]
     about = (
         f"{result.votes:,} votes, {result.tie_rate:.0%} of them ties. A lead is shown ± its "

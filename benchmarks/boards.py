@@ -69,21 +69,21 @@ Rows = dict[str, list[tuple[Any, ...]]]
 COLUMNS = {
     "voter": ("id", "kind", "created"),
     "battle": (
-        *("id", "public_id", "owner", "mode", "model_a", "model_b", "side_seed", "sampler"),
-        *("sampler_version", "pair_probability", "repicks", "system_prompt_hash_a"),
-        *("system_prompt_hash_b", "pacing", "state", "created", "ready", "app_version"),
+        "id", "public_id", "owner", "mode", "model_a", "model_b", "side_seed", "sampler",
+        "sampler_version", "pair_probability", "repicks", "system_prompt_hash_a",
+        "system_prompt_hash_b", "pacing", "state", "created", "ready", "app_version",
     ),
     "turn": ("id", "battle_id", "turn", "prompt", "nonce", "created"),
     "answer": (
-        *("id", "battle_id", "model_id", "turn", "side", "attempt", "text", "nonce", "reasoning"),
-        *("status", "duration_s", "decoding", "created"),
+        "id", "battle_id", "model_id", "turn", "side", "attempt", "text", "nonce", "reasoning",
+        "status", "duration_s", "decoding", "created",
     ),
     "vote": (
-        *("id", "battle_id", "voter_id", "turn", "attempt_a", "attempt_b", "outcome", "key"),
-        *("order_shown", "seconds_to_vote"),
-        *("fingerprint_a", "fingerprint_b", "created", "link", "content", "previous_hash", "hash"),
+        "id", "battle_id", "voter_id", "turn", "attempt_a", "attempt_b", "outcome", "key",
+        "order_shown", "seconds_to_vote",
+        "fingerprint_a", "fingerprint_b", "created", "link", "content", "previous_hash", "hash",
     ),
-}
+}  # fmt: skip
 
 
 def main() -> None:

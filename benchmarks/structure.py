@@ -272,11 +272,11 @@ def called_once(nodes: Sequence[ast.AST]) -> int:
 
 
 COLUMNS_OF_VOTES = {
-    *("model_a", "model_b", "models", "winner", "winners", "outcome", "outcomes", "voter"),
-    *("voters", "judge", "judges", "prompt", "prompts", "prompt_id", "item", "items", "first"),
-    *("second", "order", "orders", "scores", "weights", "weight", "rows", "columns", "votes"),
-    *("battle_id", "a", "b", "cells", "features", "total", "codes"),
-}
+    "model_a", "model_b", "models", "winner", "winners", "outcome", "outcomes", "voter",
+    "voters", "judge", "judges", "prompt", "prompts", "prompt_id", "item", "items", "first",
+    "second", "order", "orders", "scores", "weights", "weight", "rows", "columns", "votes",
+    "battle_id", "a", "b", "cells", "features", "total", "codes",
+}  # fmt: skip
 _MANY = re.compile(r"ndarray|NDArray|Floats|Ints|Bools|Sequence|tuple\[|list\[|Mapping|Array")
 
 

@@ -232,9 +232,9 @@ class HtmlReader:
         begins = self._answers != self._rendering.answers
         begun = (position.turn, position.attempt) == (turn.turn, turn.attempt)
         reached = Position(
-            *(turn.turn, turn.attempt, len(turn.a.text), len(turn.b.text)),
+            turn.turn, turn.attempt, len(turn.a.text), len(turn.b.text),
             closing=position.closing if begun else 0,
-        )
+        )  # fmt: skip
         news = [event for side in Side for event in self._news(side, reached)]
         news += [event for event in plain if event.name in ("rest", "done")]
         last = [event for event in plain if event.name in ("ready", "failed")][-1:]

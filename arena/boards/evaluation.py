@@ -72,11 +72,11 @@ from rating.variants import POINTS_PER_NAT
 
 HARMLESS = frozenset(
     {
-        *("frequency_penalty", "max_completion_tokens", "max_tokens", "min_p", "n", "seed"),
-        *("presence_penalty", "reasoning_effort", "repetition_penalty", "temperature", "thinking"),
-        *("stop", "top_k", "top_p", "verbosity"),
+        "frequency_penalty", "max_completion_tokens", "max_tokens", "min_p", "n", "seed",
+        "presence_penalty", "reasoning_effort", "repetition_penalty", "temperature", "thinking",
+        "stop", "top_k", "top_p", "verbosity",
     }
-)
+)  # fmt: skip
 """Parameters of decoding whose values anybody may read; of others the name alone is shown."""
 LONGEST = 200
 """Characters of a value that is shown."""
@@ -444,11 +444,11 @@ def _fewest(
 # Studies by people
 
 COLUMNS = typed(
-    *("study", "item", "kind", "rater", "prompt_id", *LOGGED_SIDES, "sides", "choice", "ranking"),
-    *("reasons", "comment", "confidence", "rubric", "intent", "seconds", "repeat", "gold"),
+    "study", "item", "kind", "rater", "prompt_id", *LOGGED_SIDES, "sides", "choice", "ranking",
+    "reasons", "comment", "confidence", "rubric", "intent", "seconds", "repeat", "gold",
     *chain.from_iterable(map(of_sides, ("base_model", "scaffold", "cost", "seconds", "marks"))),
     "created",
-)
+)  # fmt: skip
 """Columns of an export, with SQL's types; those of lists and objects hold JSON."""
 
 LEFT_OF = dict(zip((Choice.A, Choice.B), SHOWN_FIRST, strict=True))

@@ -31,14 +31,14 @@ from rating.tables.vote_filter import NO_VOTE
 
 _MESSAGES = "STRUCT(role VARCHAR, content VARCHAR)[]"
 _WHOLE_NUMBERS = (
-    *("repicks", "all_votes", "turn", "turns", "attempt", "attempt_a", "attempt_b", "chars"),
-    *("refused_a", "refused_b", "confidence", "before_reveal", "link", "links", "scrubbed"),
-    *("erased", "tokens", "tokens_in", "tokens_out", "repeat", *STYLES),
-)
+    "repicks", "all_votes", "turn", "turns", "attempt", "attempt_a", "attempt_b", "chars",
+    "refused_a", "refused_b", "confidence", "before_reveal", "link", "links", "scrubbed",
+    "erased", "tokens", "tokens_in", "tokens_out", "repeat", *STYLES,
+)  # fmt: skip
 _NUMBERS = (
-    *("pair_probability", "seconds_to_vote", "first_token_s", "duration_s", "price_input"),
-    *("price_output", "cost", "seconds", "tstamp"),
-)
+    "pair_probability", "seconds_to_vote", "first_token_s", "duration_s", "price_input",
+    "price_output", "cost", "seconds", "tstamp",
+)  # fmt: skip
 _TYPES = {
     **dict.fromkeys(_WHOLE_NUMBERS, "BIGINT"),
     **dict.fromkeys(_NUMBERS, "DOUBLE"),
@@ -62,9 +62,9 @@ def typed(*names: str) -> dict[str, str]:
 
 
 LABELS = (
-    *("category", "language", "intent", "turns", "chars", "hard", "instructions"),
-    *("refused_a", "refused_b"),
-)
+    "category", "language", "intent", "turns", "chars", "hard", "instructions",
+    "refused_a", "refused_b",
+)  # fmt: skip
 """Labels of a prompt, and whether each answer refuses, as 0 or 1."""
 TOPIC = "topic"
 """Column beside the labels, of no tagger: what the prompt is about, if everybody can read it."""
@@ -76,13 +76,13 @@ DRAWN = ("pair_probability", "repicks", "pacing")
 STATEMENT = ("policy", "since", "until", "all_votes")
 """Columns that state the scope of a file of votes; they are equal in every row."""
 COLUMNS = typed(
-    *("battle_id", "prompt_id", *LOGGED_SIDES, "winner", "voter", "person", "judge", "ts"),
-    *("voter_kind", *DRAWN, "seconds_to_vote", "left_out", *STATEMENT, "mode", "prompt_set"),
-    *("sampler", "sampler_version", "fingerprint_a", "fingerprint_b", "turn", "attempt_a"),
-    *("attempt_b", "order_shown", "transcript_hash", *LABELS, TOPIC, "tagger"),
-    *(*REASONS, *REMARKS, "excluded_vote", "transcript", "exclusion", "tombstone"),
-    *("link_kind", "link", "links", "content", "hash"),
-)
+    "battle_id", "prompt_id", *LOGGED_SIDES, "winner", "voter", "person", "judge", "ts",
+    "voter_kind", *DRAWN, "seconds_to_vote", "left_out", *STATEMENT, "mode", "prompt_set",
+    "sampler", "sampler_version", "fingerprint_a", "fingerprint_b", "turn", "attempt_a",
+    "attempt_b", "order_shown", "transcript_hash", *LABELS, TOPIC, "tagger",
+    *REASONS, *REMARKS, "excluded_vote", "transcript", "exclusion", "tombstone",
+    "link_kind", "link", "links", "content", "hash",
+)  # fmt: skip
 """Columns of an export of votes; ``ts`` is in UTC, ``left_out`` why a vote does not count.
 
 The last nine are of the chain: see `export_votes`. ``links`` is how many there are in all.
@@ -96,23 +96,23 @@ _OF_BATTLE = ("battle_id", "prompt_id", "prompt_set")
 _OF_SIDE = ("model", "response", *STYLES, *FIGURES, "status")
 _COUNTED = ("left_out", "policy", "scrubbed", "erased")
 BATTLES = typed(
-    *(*_OF_BATTLE, *(column for name in _OF_SIDE for column in of_sides(name))),
-    *("winner", "voter", "ts", "voter_kind", "seconds_to_vote", "prompt", "conversation"),
-    *("turns", "mode", "state", "created", *DRAWN, "sampler", "sampler_version"),
-    *("category", "language", "intent", "hard", "tagger", *REASONS, "comment", *REMARKS),
+    *_OF_BATTLE, *(column for name in _OF_SIDE for column in of_sides(name)),
+    "winner", "voter", "ts", "voter_kind", "seconds_to_vote", "prompt", "conversation",
+    "turns", "mode", "state", "created", *DRAWN, "sampler", "sampler_version",
+    "category", "language", "intent", "hard", "tagger", *REASONS, "comment", *REMARKS,
     *_COUNTED,
-)
+)  # fmt: skip
 """Columns of an export of battles."""
 ANSWERS = typed(
-    *(*_OF_BATTLE, "turn", "side", "attempt", "model", "status", "error_class"),
-    *("finish_reason", "created", "first_token_s", "duration_s", "tokens_in", "tokens_out"),
-    *("price_input", "price_output", "cost", "text", *STYLES, *_COUNTED),
-)
+    *_OF_BATTLE, "turn", "side", "attempt", "model", "status", "error_class",
+    "finish_reason", "created", "first_token_s", "duration_s", "tokens_in", "tokens_out",
+    "price_input", "price_output", "cost", "text", *STYLES, *_COUNTED,
+)  # fmt: skip
 """Columns of an export of answers."""
 CHATBOT_ARENA = typed(
-    *("question_id", *LOGGED_SIDES, "winner", "judge", "conversation_a", "conversation_b", "turn"),
-    *("anony", "language", "tstamp", "conv_metadata"),
-)
+    "question_id", *LOGGED_SIDES, "winner", "judge", "conversation_a", "conversation_b", "turn",
+    "anony", "language", "tstamp", "conv_metadata",
+)  # fmt: skip
 """Columns as Chatbot Arena publishes them; `rating.tables.peers` reads them back."""
 TRL = dict.fromkeys(("prompt", "chosen", "rejected"), _MESSAGES)
 """Columns of TRL's preferences, with an explicit prompt; `judge.tables.native` reads them back."""

@@ -432,11 +432,11 @@ def _show_changes(changes: Sequence[Mapping[str, Any]], not_rated: Mapping[str, 
     head = ("Model", "Cutoff", "Before minus later", "Later", "Before less later", "p, after Holm")
     rows = [
         (
-            *(one["model"], one["cutoff"], f"{one['before']:,}", f"{one['after']:,}"),
-            *(_ends(one, "difference", "+z.0f"), f"{one['p']:.3f}"),
+            one["model"], one["cutoff"], f"{one['before']:,}", f"{one['after']:,}",
+            _ends(one, "difference", "+z.0f"), f"{one['p']:.3f}",
         )
         for one in changes
-    ]
+    ]  # fmt: skip
     about = (
         "Ratings on prompts similar to one that was public before the cutoff, minus those on "
         "later prompts, minus the mean of this difference over the other models."

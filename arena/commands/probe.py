@@ -390,18 +390,18 @@ def _sights(sights: "Sequence[Sight]", rules: "Rules") -> "list[RenderableType]"
         "have ended, last text on the page."
     )
     head = (
-        *("Scenario", "Slow side identified", "Halted"),
-        *("One begun", "Both begun", "First word", "Both ended", "Last word"),
-    )
+        "Scenario", "Slow side identified", "Halted",
+        "One begun", "Both begun", "First word", "Both ended", "Last word",
+    )  # fmt: skip
     rows = [
         (
-            *(sight.scenario, f"{sight.right:.1%}", f"{sight.halted:.1%}"),
-            *(f"{sight.first_begun_s:.1f}", f"{sight.both_begun_s:.1f}"),
-            *(f"{sight.first_word_s:.1f}", f"{sight.both_ended_s:.1f}"),
+            sight.scenario, f"{sight.right:.1%}", f"{sight.halted:.1%}",
+            f"{sight.first_begun_s:.1f}", f"{sight.both_begun_s:.1f}",
+            f"{sight.first_word_s:.1f}", f"{sight.both_ended_s:.1f}",
             f"{sight.last_word_s:.1f}",
         )
         for sight in sights
-    ]
+    ]  # fmt: skip
     tells = [
         f"{sight.scenario}: the pace reveals the slow side, or pauses too often."
         for sight in sights

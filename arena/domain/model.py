@@ -32,11 +32,11 @@ SECRET = re.compile(
 HEADER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 OUR_HEADERS = frozenset(
     {
-        *("accept", "accept-encoding", "connection", "content-encoding", "content-length"),
-        *("content-type", "cookie", "expect", "host", "keep-alive", "proxy-authorization"),
-        *("te", "trailer", "transfer-encoding", "upgrade", "user-agent"),
+        "accept", "accept-encoding", "connection", "content-encoding", "content-length",
+        "content-type", "cookie", "expect", "host", "keep-alive", "proxy-authorization",
+        "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
     }
-)
+)  # fmt: skip
 """Headers that are of the request itself, in lower case: no key can go there."""
 REPORT = re.compile(r"https?://[^\s/?#@\\\"'<>]+(?:[/?#][^\s\"'<>]*)?", re.IGNORECASE)
 MOST_WEIGHT = 1_000_000
@@ -57,12 +57,12 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 OPTIONAL = frozenset(
     {
         *TOKEN_LIMITS,
-        *(SYSTEM, "stream_options", "temperature", "top_p", "top_k", "min_p", "seed", "stop"),
-        *("logprobs", "top_logprobs", "response_format", "dimensions", "encoding_format"),
-        *("frequency_penalty", "presence_penalty", "repetition_penalty", "logit_bias"),
-        *("parallel_tool_calls", "service_tier", "store", "metadata", "user", "n"),
+        SYSTEM, "stream_options", "temperature", "top_p", "top_k", "min_p", "seed", "stop",
+        "logprobs", "top_logprobs", "response_format", "dimensions", "encoding_format",
+        "frequency_penalty", "presence_penalty", "repetition_penalty", "logit_bias",
+        "parallel_tool_calls", "service_tier", "store", "metadata", "user", "n",
     }
-)
+)  # fmt: skip
 """What a request can do without.
 
 Not among them: what decides how a model thinks (``reasoning_effort``, ``thinking``) or what it

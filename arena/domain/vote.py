@@ -22,10 +22,10 @@ CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
 
 WHOLE = frozenset(
     {
-        *("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed"),
-        *("finish", "done"),
+        "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed",
+        "finish", "done",
     }
-)
+)  # fmt: skip
 """Finish reasons of an answer that came to its end, in lower case.
 
 OpenAI, vLLM, SGLang, llama.cpp, Ollama, Mistral and Gemini (``STOP``): ``stop``; Text Generation
@@ -36,10 +36,10 @@ MAX_CHARACTERS = "max_answer_chars"
 """The arena's own finish reason of an answer that it cut: see `arena.play.matchmaking`."""
 TRUNCATED = frozenset(
     {
-        *("length", "max_tokens", "max_output_tokens", "model_length"),
-        *("model_context_window_exceeded", MAX_CHARACTERS),
+        "length", "max_tokens", "max_output_tokens", "model_length",
+        "model_context_window_exceeded", MAX_CHARACTERS,
     }
-)
+)  # fmt: skip
 """Finish reasons of an answer that was cut at a limit of tokens or characters.
 
 ``model_length`` is Mistral's, ``model_context_window_exceeded`` Anthropic's.
@@ -47,19 +47,19 @@ TRUNCATED = frozenset(
 CALLS = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
 """Finish reasons of a reply that calls tools: an answer if it also holds text."""
 BLOCKED = (
-    *("content_filter", "contentfilter", "safety", "recitation", "prohibited_content"),
-    *("blocklist", "spii", "sensitive", "refusal", "guardrail", "error_toxic", "blocked"),
-    *("image_safety", "censored", "moderation"),
-)
+    "content_filter", "contentfilter", "safety", "recitation", "prohibited_content",
+    "blocklist", "spii", "sensitive", "refusal", "guardrail", "error_toxic", "blocked",
+    "image_safety", "censored", "moderation",
+)  # fmt: skip
 """Beginnings of finish reasons of a reply that was filtered; ``error_toxic`` is Cohere's."""
 BROKEN = frozenset(
     {
-        *("error", "abort", "aborted", "cancelled", "canceled", "user_cancel", "timeout"),
-        *("network_error", "insufficient_system_resource", "error_limit", "load", "unload"),
-        *("malformed_model_output", "malformed_function_call", "malformed_tool_use"),
-        *("pause_turn", "interrupt", "language", "other"),
+        "error", "abort", "aborted", "cancelled", "canceled", "user_cancel", "timeout",
+        "network_error", "insufficient_system_resource", "error_limit", "load", "unload",
+        "malformed_model_output", "malformed_function_call", "malformed_tool_use",
+        "pause_turn", "interrupt", "language", "other",
     }
-)
+)  # fmt: skip
 """Finish reasons of a reply that broke off; ``insufficient_system_resource`` is DeepSeek's."""
 
 

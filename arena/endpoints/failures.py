@@ -191,9 +191,9 @@ INSIDE = ("error", "errors", "fault", "base_resp", "message", "detail", "metadat
 ``fault`` is Apigee's, ``base_resp`` MiniMax's; ``metadata`` has the provider's own at OpenRouter.
 """
 MESSAGES = (
-    *("message", "Message", "faultstring", "detail", "msg", "error_msg", "error_message"),
-    *("error_description", "status_msg", "description", "title", "text"),
-)
+    "message", "Message", "faultstring", "detail", "msg", "error_msg", "error_message",
+    "error_description", "status_msg", "description", "title", "text",
+)  # fmt: skip
 """Names of what an error says, the first that is there."""
 CODES = ("code", "type", "status", "error_code", "errorCode", "errorcode", "status_code", "__type")
 PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)

@@ -75,9 +75,9 @@ from rating.tables import formats
 # Own data: hide, erase, download
 
 PAGES = (
-    *("leaderboard", "mix", "models", "value", "votes"),
-    *("method", "evaluation", "study", "cards", "topics"),
-)
+    "leaderboard", "mix", "models", "value", "votes",
+    "method", "evaluation", "study", "cards", "topics",
+)  # fmt: skip
 PRIVATE = {"Cache-Control": "private, no-store"}
 AS_FILE = PRIVATE | {"Content-Disposition": 'attachment; filename="my-battles.json"'}
 

@@ -25,10 +25,10 @@ from rating.typing import Floats
 
 RATES = np.array(
     (
-        *(20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120, 135),
-        *(150, 175, 200, 250, 300, 400, 500, 700, 1000, 1e4, 1e5),
+        20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120, 135,
+        150, 175, 200, 250, 300, 400, 500, 700, 1000, 1e4, 1e5,
     )
-)
+)  # fmt: skip
 """Characters a second; the last two are for arenas whose `Rules.characters_per_s` is no pace."""
 
 MEMORY = 400

@@ -246,18 +246,18 @@ class LoggedLink:
 
 
 BOUND = (
-    *("battle_id", "prompt_set", "prompt_id", "mode"),
-    *(*of_sides("model"), *of_sides("fingerprint")),
-    *("sampler", "sampler_version", "pair_probability", "repicks", "pacing", "turn"),
-    *("attempt_a", "attempt_b", "order_shown", "winner", "voter", "voter_kind", "ts"),
-    *("seconds_to_vote", "transcript_hash"),
-)
+    "battle_id", "prompt_set", "prompt_id", "mode",
+    *of_sides("model"), *of_sides("fingerprint"),
+    "sampler", "sampler_version", "pair_probability", "repicks", "pacing", "turn",
+    "attempt_a", "attempt_b", "order_shown", "winner", "voter", "voter_kind", "ts",
+    "seconds_to_vote", "transcript_hash",
+)  # fmt: skip
 """What a vote binds, by the names of an export's columns."""
 
 BOUND_BEFORE_THE_MARK = (
-    *("voter_id", "turn", "attempt_a", "attempt_b", "outcome", "key", "order_shown"),
+    "voter_id", "turn", "attempt_a", "attempt_b", "outcome", "key", "order_shown",
     "seconds_to_vote",
-)
+)  # fmt: skip
 
 _END_LOCKED = select(col(ChainRow.head), col(ChainRow.links)).with_for_update()
 _MOVE = update(ChainRow)
@@ -425,9 +425,9 @@ _TURNS: Select[*tuple[Any, ...]] = (
     .order_by(col(TurnRow.turn))
 )
 FIGURES = (
-    *("turn", "side", "attempt", "model_id", "status", "error_class", "finish_reason"),
-    *("first_token_s", "duration_s", "tokens_in", "tokens_out", "cost"),
-)
+    "turn", "side", "attempt", "model_id", "status", "error_class", "finish_reason",
+    "first_token_s", "duration_s", "tokens_in", "tokens_out", "cost",
+)  # fmt: skip
 """What a vote binds of each answer of its battle, besides the words."""
 _ANSWERS = (
     select(*columns_of(AnswerRow, "battle_id", *FIGURES, "text", "nonce", "text_hash"))

@@ -76,10 +76,10 @@ LOCK_TIMEOUT_S = 15.0
 """How long a statement waits for a lock that another process holds."""
 
 OF_WORDS = (
-    *("turn", "answer", "battle", "vote", "vote_remark", "vote_block", "vote_style", "board"),
-    *("exclusion", "judgement", "verdict", "topic_release", "person", "invitation", "act"),
-    *("study_rater", "study_assignment", "study_rating"),
-)
+    "turn", "answer", "battle", "vote", "vote_remark", "vote_block", "vote_style", "board",
+    "exclusion", "judgement", "verdict", "topic_release", "person", "invitation", "act",
+    "study_rater", "study_assignment", "study_rating",
+)  # fmt: skip
 """Tables with words of people in them, or their votes."""
 
 _READS_OLDER = text(

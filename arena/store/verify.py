@@ -507,8 +507,8 @@ TABLES = [table for table in Table.metadata.sorted_tables if table.name not in D
 """Each after those that it refers to; what can be made again is left where it is."""
 
 FIRST_START = {
-    *("model", "model_event", "prompt_secret", "roster_entry", "roster_version", "vote_chain")
-}
+    "model", "model_event", "prompt_secret", "roster_entry", "roster_version", "vote_chain"
+}  # fmt: skip
 """Tables that a first start fills, before anybody played: a restore writes over them."""
 
 BATCH = 500

@@ -261,9 +261,9 @@ class Chat(gr.Blocks):
                 *self.panes.values(),
                 *self.choices.values(),
                 *self.rows,
-                *(self.note, self.prompt, self.stop, self.again, self.new, self.prompts),
-                *(self.battle, self.running),
-            ]
+                self.note, self.prompt, self.stop, self.again, self.new, self.prompts,
+                self.battle, self.running,
+            ]  # fmt: skip
             asked = [self.prompt, self.battle]
             quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
             listen = partial(gr.on, inputs=asked, outputs=outputs, **quiet)

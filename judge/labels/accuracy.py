@@ -434,8 +434,8 @@ def _accuracy(facet: str, value: str) -> Accuracy | None:
 
 
 _EVERYDAY = {"amazon", "bard", "falcon", "google", "granite", "inflection", "jamba", "meta"} | {
-    *("microsoft", "nova", "phi", "pi", "yi", "zephyr")
-}
+    "microsoft", "nova", "phi", "pi", "yi", "zephyr"
+}  # fmt: skip
 """Names that are words of the world as well: only the name of a tool is flagged for them."""
 _IDS = r"(?:toolu_|chatcmpl-|msg_0)\w{6,}|call_\w{20,}"
 """Ids that an endpoint of one kind gives."""

@@ -66,9 +66,9 @@ from rating.typing import Bools, Floats
 
 
 PROMPTS = (
-    *("prompt", "instruction", "question", "text", "turns", "conversation"),
+    "prompt", "instruction", "question", "text", "turns", "conversation",
     "conversation_a",
-)
+)  # fmt: skip
 """Columns of prompts, the first that is there."""
 
 TEXT = ".txt"

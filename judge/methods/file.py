@@ -144,15 +144,15 @@ def reward(preference: Preference) -> float:
 
 
 FIELDS = (
-    *("prompt", "response_a", "response_b", "turns_a", "turns_b"),
-    *("reference", "checklist", "rubric"),
-)
+    "prompt", "response_a", "response_b", "turns_a", "turns_b",
+    "reference", "checklist", "rubric",
+)  # fmt: skip
 """What a template may show: of the case, and of the rules that it is judged by."""
 
 SCORES = (
-    *("alpaca_eval", "arena_hard", "llmbar", "marks", "pairwise", "wildbench"),
+    "alpaca_eval", "arena_hard", "llmbar", "marks", "pairwise", "wildbench",
     "wildbench_reward",
-)
+)  # fmt: skip
 """What `arena judge score` may make of the verdicts."""
 
 GRAMMARS: Mapping[str, frozenset[str]] = {

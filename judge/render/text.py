@@ -206,8 +206,8 @@ _ALLOWED_ATTRIBUTES = {
 }
 _ALLOWED_TAGS = {
     *_ALLOWED_ATTRIBUTES,
-    *["br", "em", "figcaption", "figure", "hr", "s", "strong", "table", "tbody", "thead", "tr"],
-}
+    "br", "em", "figcaption", "figure", "hr", "s", "strong", "table", "tbody", "thead", "tr",
+}  # fmt: skip
 _CLEANER = nh3.Cleaner(
     tags=_ALLOWED_TAGS,
     attributes=_ALLOWED_ATTRIBUTES,

@@ -765,8 +765,8 @@ def bias_section(judges: Judges, level: float) -> Section:
                 lines.append((label, marks))
     table = Table(
         head=(
-            *("Effect of", "Chosen by people", "By the judge"),
-            *("Points: people", "Points: judge", "Bias"),
+            "Effect of", "Chosen by people", "By the judge",
+            "Points: people", "Points: judge", "Bias",
         ),
         rows=tuple(rows),
         note=(
@@ -778,7 +778,7 @@ def bias_section(judges: Judges, level: float) -> Section:
             "mean; bias is the judge's rating minus the rating predicted from that by people "
             "(line fitted to the other models; prediction interval)."
         ),
-    )
+    )  # fmt: skip
     figures: tuple[Figure, ...] = ()
     if lines:
         ends = [end for _, marks in lines for mark in marks for end in mark.ends]

@@ -355,15 +355,15 @@ def _pairs(scored: Scored) -> Iterator[Table]:
     }
     yield Table.of(
         (
-            *("Pairs of models", "Separated", "Agreement", "Over all pairs"),
-            *("Separated by the ratings", "Brier of the order", "Models"),
+            "Pairs of models", "Separated", "Agreement", "Over all pairs",
+            "Separated by the ratings", "Brier of the order", "Models",
         ),
         cells,
         "Separated if the two intervals do not overlap (Arena-Hard's rule, conservative), or if "
         "the interval of the difference excludes 0. Agreement over the pairs that the ratings "
         "separate: 1 the same order, −1 the opposite order, 0 not separated by the scores; "
         "over all pairs the others count 0, as in Arena-Hard's paper.",
-    )
+    )  # fmt: skip
 
 
 def _scores_rows(scored: Scored) -> Iterator[dict[str, Any]]:

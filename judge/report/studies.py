@@ -407,9 +407,9 @@ def _by_side(row: Floats) -> tuple[int, int, int]:
 NAME = "report"
 N_EXAMPLES = 6
 _OF_TEST = (
-    *("winning_rate", "advantage", "margin", "coin", "longest"),
-    *("person", "person_passed", "majority", "decides_at"),
-)
+    "winning_rate", "advantage", "margin", "coin", "longest",
+    "person", "person_passed", "majority", "decides_at",
+)  # fmt: skip
 OPENING = (
     "A judge is a model that chooses the better of two answers. This report compares its "
     "verdicts with votes of people on the same answers."

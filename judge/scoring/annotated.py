@@ -42,9 +42,9 @@ from rating.tables.vote_filter import CASE, beside_both
 from rating.typing import Bools, Floats
 
 METHODS = (
-    *("alpaca_eval", "wildbench", "arena_hard", "llmbar", "pairwise"),
-    *("wildbench_reward", "marks", "ifeval"),
-)
+    "alpaca_eval", "wildbench", "arena_hard", "llmbar", "pairwise",
+    "wildbench_reward", "marks", "ifeval",
+)  # fmt: skip
 COMPATS = ("row-position",)
 
 _TAGS = ("tags", "task_tags")
@@ -121,11 +121,11 @@ def judge_score(
 _ITEM = ("battle_id", "item_id", "question_id", "session_id", "uid", "instruction", "idx")
 _JUDGES = ("judge", "judge_model", "annotator", "llm")
 _TOLD_BY = (
-    *(*_JUDGES, "prompt_id", "turn", "voter", "rater", "model", *of_sides("model"), "model_1"),
-    *("model_2", "model_A", "model_B", "model_test", "generator", "generator_1", "generator_2"),
-    *("baseline", "method", "template", "order", "version", "strategy", "subset", "category"),
-    *("fallback_for", "run", "seed", "sample", "length", "length_a", "length_b"),
-)
+    *_JUDGES, "prompt_id", "turn", "voter", "rater", "model", *of_sides("model"), "model_1",
+    "model_2", "model_A", "model_B", "model_test", "generator", "generator_1", "generator_2",
+    "baseline", "method", "template", "order", "version", "strategy", "subset", "category",
+    "fallback_for", "run", "seed", "sample", "length", "length_a", "length_b",
+)  # fmt: skip
 """Columns by which a row is told from others on its item, where they are there."""
 
 
@@ -417,9 +417,9 @@ def _controlled(
 
 
 _LLMBAR = (
-    *("n", "n_unread", "n_tied", "correct_as_is", "correct_swapped", "correct_mean", "lower"),
-    *("upper", "correct_both", "both_lower", "both_upper", "equal", "kappa_agreement"),
-)
+    "n", "n_unread", "n_tied", "correct_as_is", "correct_swapped", "correct_mean", "lower",
+    "upper", "correct_both", "both_lower", "both_upper", "equal", "kappa_agreement",
+)  # fmt: skip
 
 
 def _llmbar(data: Annotations, _: ScoreOptions) -> Scored:

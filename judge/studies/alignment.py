@@ -41,10 +41,10 @@ USUAL = (("item", "item"), ("prompt", "prompt"), ("battle", "battle"))
 USUAL_OF_CASES = (("battle", "battle"), ("item", "item"), ("prompt", "prompt"))
 
 KEYS = (
-    *(("question", "question"), ("question", "prompt"), ("prompt", "question"), ("text", "text")),
-    *(("item", "battle"), ("battle", "item"), ("item", "prompt"), ("prompt", "item")),
-    *(("item", "question"), ("question", "item")),
-)
+    ("question", "question"), ("question", "prompt"), ("prompt", "question"), ("text", "text"),
+    ("item", "battle"), ("battle", "item"), ("item", "prompt"), ("prompt", "item"),
+    ("item", "question"), ("question", "item"),
+)  # fmt: skip
 """The same, where no item is in both by the usual ones."""
 
 MOST_DIFFERENT = 0.1
@@ -470,12 +470,12 @@ class Outputs:
         asked = {*prompts}
         sizes = {
             (prompt, model): (
-                *(max(len(text), 1), 1 + elements(text)),
-                *(2.0 ** refuses(text), 2.0 ** bool(re.search(LIST, text))),
+                max(len(text), 1), 1 + elements(text),
+                2.0 ** refuses(text), 2.0 ** bool(re.search(LIST, text)),
             )
             for (prompt, model), text in self.texts.items()
             if prompt in asked
-        }
+        }  # fmt: skip
         names = [prompts[number] for number in items.prompt]
         a, b = (
             np.log2(

@@ -809,11 +809,11 @@ def _by_item(aligned: Aligned, table: Floats, pairs: Floats) -> tuple[_ItemAgree
     names = dict(zip(aligned.item[0].tolist(), aligned.sources[0].named("item"), strict=True))
     every = [
         _ItemAgreement(
-            names[place], *(int(a), int(tie), int(b)), float(np.trace(both) / both.sum())
+            names[place], int(a), int(tie), int(b), float(np.trace(both) / both.sum())
         )
         for place, ((b, tie, a), both) in enumerate(zip(table, pairs, strict=True))
         if place in names and both.any()
-    ]
+    ]  # fmt: skip
     return tuple(sorted(every, key=lambda one: (one.agreed, one.item)))
 
 

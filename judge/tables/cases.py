@@ -54,18 +54,18 @@ IMAGES = ("image", "images")
 IDS, KWARGS = "instruction_id_list", "kwargs"
 READ = frozenset(
     (
-        *(*PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, *IMAGES, CHECKLIST, SESSION, "label"),
+        *PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, *IMAGES, CHECKLIST, SESSION, "label",
         *(
             name
             for names in (RESPONSES, MODELS, KNOWN)
             for some in names.values()
             for name in some
         ),
-        *("id", "battle_id", "prompt_id", "item_id", "key", "order", "status", "method"),
+        "id", "battle_id", "prompt_id", "item_id", "key", "order", "status", "method",
         *JUDGES,
-        *(IDS, KWARGS),
+        IDS, KWARGS,
     )
-)
+)  # fmt: skip
 """Columns that cases are made of, or that are read beside them: votes, labels, instructions."""
 
 

@@ -278,9 +278,9 @@ UNCARRIED = ("choices", "error_retries", "files", "metadata", "store", "target")
 UNSEEN = ("reasoning", "data")
 """Parts of messages that vendors show or hide each in their own way: they are no step."""
 ANSWERING = (
-    *("effort", "max_tokens", "reasoning_effort", "reasoning_tokens"),
-    *("temperature", "top_k", "top_p", "verbosity"),
-)
+    "effort", "max_tokens", "reasoning_effort", "reasoning_tokens",
+    "temperature", "top_k", "top_p", "verbosity",
+)  # fmt: skip
 """What of a model's configuration makes other answers of it."""
 LONGEST_SETTING = 40
 _KINDS = {"assistant": "message", "user": "user", "system": "system"}

@@ -160,9 +160,9 @@ def read_scored_items(
     rows: list[tuple[int, int, float]] = []
     for one in files:
         for model, item, score, cluster, text, metric in zip(
-            *(one.model, one.item, one.score.tolist(), one.cluster, one.text, one.metric),
+            one.model, one.item, one.score.tolist(), one.cluster, one.text, one.metric,
             strict=True,
-        ):
+        ):  # fmt: skip
             if model not in place:
                 continue
             if metric is not None and score == score:

@@ -43,10 +43,10 @@ _ORDERS = ("winner", "preference", "status", "words")
 """What a row of a bench has of each order."""
 _USED = ("tokens_in", "tokens_out", "cost", "latency")
 COLUMNS = (
-    *("battle_id", "prompt_id", *of_sides("model"), "winner", "judge", "method"),
-    *("order", "preference", "corrected", "status", "error", "cost", "latency", "template"),
-    *("resolved_model", "system_fingerprint", "fallback_for", *_SIDES),
-)
+    "battle_id", "prompt_id", *of_sides("model"), "winner", "judge", "method",
+    "order", "preference", "corrected", "status", "error", "cost", "latency", "template",
+    "resolved_model", "system_fingerprint", "fallback_for", *_SIDES,
+)  # fmt: skip
 """Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
 
 ``preference`` is that for side A, from 0 to 1; with ``both`` the mean. ``corrected`` is that of a
@@ -61,9 +61,9 @@ takes them.
 """
 
 SINGLE = (
-    *("battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method"),
-    *("status", "error", "cost", "latency", "template", "fallback_for", *STYLES),
-)
+    "battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method",
+    "status", "error", "cost", "latency", "template", "fallback_for", *STYLES,
+)  # fmt: skip
 """Of a file of marks: ``score`` is null where there is no mark.
 
 It is the mark, or the share of a checklist's items that are met, null where one of them has no
@@ -71,22 +71,22 @@ verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with 
 """
 
 PAIRS = (
-    *("battle_id", "prompt_id", "category", "tags", "turn", *of_sides("model"), "winner"),
-    *("judge", "method", "template", "order", "preference", "inconsistent"),
-    *("status", "fallback_for"),
+    "battle_id", "prompt_id", "category", "tags", "turn", *of_sides("model"), "winner",
+    "judge", "method", "template", "order", "preference", "inconsistent",
+    "status", "fallback_for",
     *(f"{name}_{order}" for name in _ORDERS for order in Order),
-    *(*_USED, *_SIDES),
-)
+    *_USED, *_SIDES,
+)  # fmt: skip
 """Of a bench's results of pairs: those of a file of votes, so that it can be rated.
 
 Side A is the model, side B the baseline; ``winner_ab`` and its like are in these sides too,
 whichever was shown first. ``words`` are the judge's; a verdict is null where none was read.
 """
 MARKS = (
-    *("battle_id", "prompt_id", "category", "session_id", "tags", "turn", "model", "score"),
-    *("detail", "judge", "method", "template", "status", "fallback_for", "words"),
-    *(*_USED, *STYLES),
-)
+    "battle_id", "prompt_id", "category", "session_id", "tags", "turn", "model", "score",
+    "detail", "judge", "method", "template", "status", "fallback_for", "words",
+    *_USED, *STYLES,
+)  # fmt: skip
 """Of a bench's results of single answers."""
 
 NUMBERS = {

@@ -59,13 +59,13 @@ GROUPED = {*REQUIRED, LEFT_OUT, "by"}
 """Roles of few names: rows that are alike in them are counted before they are read."""
 
 MOMENTS = {
-    *("date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
+    "date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
     "timestamp with time zone",
-}
+}  # fmt: skip
 NUMERIC = {
-    *("tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal"),
-    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
-}
+    "tinyint", "smallint", "integer", "bigint", "hugeint", "float", "double", "decimal",
+    "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint",
+}  # fmt: skip
 NAMELESS = {*MOMENTS, "time", "time with time zone", "interval", "float", "double", "boolean"}
 """Types of SQL, as `kinds` gives them: of moments, of numbers, and those that no name has."""
 
@@ -292,25 +292,25 @@ MOST_NESTED = 20_000
 
 LABELS = {outcome.value: outcome for outcome in OUTCOMES}
 SIDES = (
-    *(("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two")),
-    *(("links", "rechts"), ("erste", "zweite"), ("x", "y"), ("i", "j"), ("home", "away")),
-    *(("winner", "loser"), ("winning", "losing"), ("won", "lost"), ("chosen", "rejected")),
-    *(("preferred", "rejected"), ("better", "worse"), ("model", "opponent")),
-    *(("model", "baseline"), ("candidate", "baseline")),
-)
+    ("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two"),
+    ("links", "rechts"), ("erste", "zweite"), ("x", "y"), ("i", "j"), ("home", "away"),
+    ("winner", "loser"), ("winning", "losing"), ("won", "lost"), ("chosen", "rejected"),
+    ("preferred", "rejected"), ("better", "worse"), ("model", "opponent"),
+    ("model", "baseline"), ("candidate", "baseline"),
+)  # fmt: skip
 """Words by which the names of two columns for the two sides differ."""
 PLACES = SIDES[:8]
 """Those that name a side whatever a column holds."""
 MODELS = {
-    *("model", "modell", "system", "llm", "generator", "player", "assistant", "bot", "agent"),
+    "model", "modell", "system", "llm", "generator", "player", "assistant", "bot", "agent",
     "name",
-}
+}  # fmt: skip
 TEXTS = {"response", "answer", "output", "text", "prompt", "conversation", "score", "id", "tokens"}
 WINNERS = {
-    *("winner", "choice", "label", "preference", "preferred", "pref", "result", "verdict", "vote"),
-    *("outcome", "better", "best", "selected", "chosen", "decision", "judgment", "judgement"),
-    *("besser", "gewinner"),
-}
+    "winner", "choice", "label", "preference", "preferred", "pref", "result", "verdict", "vote",
+    "outcome", "better", "best", "selected", "chosen", "decision", "judgment", "judgement",
+    "besser", "gewinner",
+}  # fmt: skip
 LOSERS = {"loser", "losing", "lost", "worse", "worst", "rejected", "weaker"}
 """Words in the name of a column that holds the side that lost."""
 INDEX = {"index", "idx"}
@@ -320,8 +320,8 @@ FLAGS = {
 }
 """What a column with this word in its name may say of a row."""
 PROMPTS = (
-    *("prompt", "question", "instruction", "query", "task", "item", "example", "sample", "frage"),
-)
+    "prompt", "question", "instruction", "query", "task", "item", "example", "sample", "frage",
+)  # fmt: skip
 TIMES = ("time", "timestamp", "date", "datetime", "created", "submitted", "when")
 ANSWERED = ("response", "answer", "output", "completion", "generation", "reply", "text", "antwort")
 WORDS = {
@@ -333,15 +333,15 @@ WORDS = {
 }
 """By role: words in the name of its column, the likeliest first."""
 FILLERS = {
-    *("model", "response", "answer", "assistant", "output", "system", "option", "side", "vote"),
-    *("is", "was", "the", "better", "much", "slightly", "wins", "win", "won", "best", "preferred"),
-    *("for", "are", "equally", "good", "strongly", "somewhat", "clearly", "far", "prefer"),
-    *("prefers", "modell", "antwort", "ist", "besser", "gut"),
-}
+    "model", "response", "answer", "assistant", "output", "system", "option", "side", "vote",
+    "is", "was", "the", "better", "much", "slightly", "wins", "win", "won", "best", "preferred",
+    "for", "are", "equally", "good", "strongly", "somewhat", "clearly", "far", "prefer",
+    "prefers", "modell", "antwort", "ist", "besser", "gut",
+}  # fmt: skip
 TIES = {
-    *("tie", "tied", "ties", "draw", "equal", "same", "both", "even", "neutral"),
-    *("gleich", "beide", "unentschieden"),
-}
+    "tie", "tied", "ties", "draw", "equal", "same", "both", "even", "neutral",
+    "gleich", "beide", "unentschieden",
+}  # fmt: skip
 NEITHER = ({"neither"}, {"none"}, {"both", "bad"}, {"bothbad"}, {"keine"}, {"beide", "schlecht"})
 """All words of one of these are in a label for neither."""
 WON, LOST = {"win", "wins", "won"}, {"loss", "lose", "loses", *LOSERS}

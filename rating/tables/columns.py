@@ -29,23 +29,23 @@ JUDGES = ("judge", "judge_model", "judge_name")
 """Columns that name the language model that gave a verdict; such a column is never the voter."""
 
 VOTERS = (
-    *("annotator", "rater", "worker", "evaluator", "participant", "labeler", "labeller", "voter"),
-    *("user", "person", "respondent", "reviewer", "assessor", "completed", "email", "account"),
-    *("visitor", "session", "who", "uid", "ip", "bewerter"),
-)
+    "annotator", "rater", "worker", "evaluator", "participant", "labeler", "labeller", "voter",
+    "user", "person", "respondent", "reviewer", "assessor", "completed", "email", "account",
+    "visitor", "session", "who", "uid", "ip", "bewerter",
+)  # fmt: skip
 """Words in the names of columns that may hold who voted, the likeliest first."""
 
 KINDS = (
-    *("source", "label_source", "judged_by", "judge_type", "evaluator_type", "evaluator_kind"),
-    *("voter_kind", "voter_type", "annotator_type", "annotator_kind", "rater_type", "rater_kind"),
+    "source", "label_source", "judged_by", "judge_type", "evaluator_type", "evaluator_kind",
+    "voter_kind", "voter_type", "annotator_type", "annotator_kind", "rater_type", "rater_kind",
     "is_human",
-)
+)  # fmt: skip
 """Columns that may tell the votes of people from the verdicts of language models."""
 
 PEOPLE = (
-    *("human", "humans", "person", "people", "user", "users", "crowd", "expert", "annotator"),
-    *("worker", "true"),
-)
+    "human", "humans", "person", "people", "user", "users", "crowd", "expert", "annotator",
+    "worker", "true",
+)  # fmt: skip
 _MACHINES = "judge|llm|model|machine|ai|auto|automatic|gpt|claude|gemini|llama|qwen|false"
 MACHINES = rf"(.*[^a-z])?({_MACHINES})s?([^a-z].*)?"
 """What such a column holds: texts, and a regular expression, in lower case."""

@@ -299,8 +299,8 @@ def comparison_tables(report: Row) -> tuple[Table, Table]:
     level = f"{100 * report['level']:g}%"
     models = Table(
         head=(
-            *("Model", "Scored", "Missing", "Compared"),
-            *(f"Mean {report['metric']}", f"{level}, by itself"),
+            "Model", "Scored", "Missing", "Compared",
+            f"Mean {report['metric']}", f"{level}, by itself",
         ),
         rows=tuple(
             (
@@ -315,10 +315,10 @@ def comparison_tables(report: Row) -> tuple[Table, Table]:
             )
             for one in report["models"]
         ),
-    )
+    )  # fmt: skip
     pairs = Table(
         head=(
-            *("A", "B", "A minus B", f"{level}, paired", "A higher", "B higher", "Equal"),
+            "A", "B", "A minus B", f"{level}, paired", "A higher", "B higher", "Equal",
             f"Items for {100 * report['power']:g}% power",
         ),
         rows=tuple(
@@ -335,7 +335,7 @@ def comparison_tables(report: Row) -> tuple[Table, Table]:
             for one in report["pairs"]
         ),
         sides="llrrrrrr",
-    )
+    )  # fmt: skip
     return models, pairs
 
 
