@@ -47,43 +47,43 @@ CODED = "--label A<B=model_b --label A=B=tie --label A>B=model_a"
 GATE = "gate --candidate umber --incumbent basalt --margin 20"
 VERDICTS = "messy.csv --column winner=verdict --where verdict<>''"
 COMMANDS = (
-    *("rate votes.csv", "rate votes.csv --interval bootstrap --rounds 100 --scale 200"),
+    "rate votes.csv", "rate votes.csv --interval bootstrap --rounds 100 --scale 200",
     "rate votes.csv --ties davidson --order-effect --claims these-voters",
-    *("rate votes.csv --style length --both-bad outcome", "rate votes.csv --by category --pool"),
+    "rate votes.csv --style length --both-bad outcome", "rate votes.csv --by category --pool",
     "rate votes.csv --weights weight --anchor umber=1200 --level 0.9",
-    *("rate votes.csv --half-life 10 --compare older.json", f"rate {VERDICTS}"),
-    *(f"rate {VERDICTS} --by category {CODED}", f"voters {VERDICTS} {CODED}"),
-    *("plan votes.csv", "voters votes.csv --least 5", "mix prompts.csv votes.csv"),
-    *("mix votes.csv --mix code=0.7,law=0.3 --weights mix", "value votes.csv"),
-    *("factors votes.csv --by model,scaffold", "race votes.csv --between umber,basalt"),
-    *("rank rankings.csv", "attack votes.csv", "reasons votes.csv"),
-    *("compare new.csv old.csv other.csv", f"{GATE} votes.csv"),
-    *(f"{GATE} --looks 3 --planned 900 votes.csv", f"{GATE} votes.csv owl.csv"),
+    "rate votes.csv --half-life 10 --compare older.json", f"rate {VERDICTS}",
+    f"rate {VERDICTS} --by category {CODED}", f"voters {VERDICTS} {CODED}",
+    "plan votes.csv", "voters votes.csv --least 5", "mix prompts.csv votes.csv",
+    "mix votes.csv --mix code=0.7,law=0.3 --weights mix", "value votes.csv",
+    "factors votes.csv --by model,scaffold", "race votes.csv --between umber,basalt",
+    "rank rankings.csv", "attack votes.csv", "reasons votes.csv",
+    "compare new.csv old.csv other.csv", f"{GATE} votes.csv",
+    f"{GATE} --looks 3 --planned 900 votes.csv", f"{GATE} votes.csv owl.csv",
     "study judge votes.csv owl.csv --by category",
     "study judge votes.csv owl.csv --outputs outputs.csv --format md",
-    *("study judges votes.csv verdicts.csv", "study panel verdicts.csv --votes votes.csv"),
+    "study judges votes.csv verdicts.csv", "study panel verdicts.csv --votes votes.csv",
     "study scores benchmarks.csv votes.csv",
     "cold-start --votes others.csv --verdicts owl.csv --model umber",
-    *("judge score owl.csv", "label prompts.csv", "topics prompts.csv"),
-    *("overlap prompts.csv votes.csv", "overlap prompts.csv messy.csv"),
-    *("probe board votes.csv --arenas 12", "probe duplicates votes.csv"),
-    *("probe judge monday.csv tuesday.csv", "probe prompts votes.csv --by category"),
+    "judge score owl.csv", "label prompts.csv", "topics prompts.csv",
+    "overlap prompts.csv votes.csv", "overlap prompts.csv messy.csv",
+    "probe board votes.csv --arenas 12", "probe duplicates votes.csv",
+    "probe judge monday.csv tuesday.csv", "probe prompts votes.csv --by category",
     "probe similarity classes.csv --sample 40",
-)
+)  # fmt: skip
 OF_ARENA = (
-    *("status", "verify sqlite:///arena.db", "rate sqlite:///arena.db"),
-    *("reasons sqlite:///arena.db", "voters sqlite:///arena.db --least 5"),
+    "status", "verify sqlite:///arena.db", "rate sqlite:///arena.db",
+    "reasons sqlite:///arena.db", "voters sqlite:///arena.db --least 5",
     *(f"export {k} --to {k}.csv" for k in ("votes", "battles", "answers", "models", "ratings")),
-)
+)  # fmt: skip
 PAGES = (
-    *("leaderboard", "leaderboard?view=head-to-head", "leaderboard?view=data"),
-    *("leaderboard?view=adjusted", "leaderboard?category=code"),
-    *("leaderboard.csv", "api/v1/evaluation"),
-    *("evaluation", "models", "mix", "mix.json", "value", "votes", "method", "battles"),
-    *("admin", "admin/models", "admin/people", "admin/voters", "admin/policies", "admin/log"),
-    *("admin/log?before=12abc", "admin/log?before=2", "leaderboard?view=x", "battles?model=umber"),
-    *("admin/battles", "admin/exports", "battles/m3"),
-)
+    "leaderboard", "leaderboard?view=head-to-head", "leaderboard?view=data",
+    "leaderboard?view=adjusted", "leaderboard?category=code",
+    "leaderboard.csv", "api/v1/evaluation",
+    "evaluation", "models", "mix", "mix.json", "value", "votes", "method", "battles",
+    "admin", "admin/models", "admin/people", "admin/voters", "admin/policies", "admin/log",
+    "admin/log?before=12abc", "admin/log?before=2", "leaderboard?view=x", "battles?model=umber",
+    "admin/battles", "admin/exports", "battles/m3",
+)  # fmt: skip
 
 
 def winner(dice: Random, lead: float, ties: float) -> str:

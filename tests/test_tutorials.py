@@ -70,7 +70,9 @@ MEANWHILE: dict[str, Callable[[Path], None]] = {"study create": rate_four}
 
 
 PAGES = [
-    pytest.param(page, marks=pytest.mark.slow if page in WAITING else ())
+    pytest.param(
+        page, marks=(pytest.mark.slow, pytest.mark.timeout(3600)) if page in WAITING else ()
+    )
     for page in [*sorted(path.name for path in TUTORIALS.glob("*.md")), WHOLE]
 ]
 

@@ -648,7 +648,7 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
         return
     say(
         f"In {result['named']:,} of {result['battles']:,} battles a model named itself "
-        f"({plural(result['answers'], 'answer')})."
+        f"({plural(result['answers'], 'answer')} read)."
     )
     for model, n in sorted(result["by_model"].items()):
         say(f"{model}: {plural(n, 'answer')}")

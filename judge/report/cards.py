@@ -612,7 +612,7 @@ def _term(one: Plain, gauge: Gauge, bar: float) -> Row:
         return Row(name, "open", "–", None, (why,), shown=True)
     more = "more alike" if one["slope"] > 0 else "less alike"
     text = f"{100 * one['partial_r2']:.2g}%, p {one['p']:.3f}"
-    note = f"The larger it is, the {more} similarly two prompts order models."
+    note = f"The larger it is, the {more} two prompts order models."
     if one["p"] > bar:
         note = "It is not shown to explain variance beyond the other features."
     mark = Mark("", one["partial_r2"])

@@ -253,7 +253,7 @@ def choose(
     Returns
     -------
     chosen : tuple of dict
-        The ``row`` of the source of cases, from 0; ``prompt``, ``battle`` and both models; the
+        The ``row`` of the source of cases, from 1; ``prompt``, ``battle`` and both models; the
         ``kind`` of its verdict, from 0, the least sure; what a vote on it is ``worth``, per dollar
         where ``vote_cost`` is known.
     sentences : tuple of str

@@ -755,9 +755,9 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     before = {row["model"]: row for row in old["ratings"]}
     after = {row["model"]: row for row in new["ratings"]}
     same = old["method"]["data_hash"] == new["method"]["data_hash"]
-    level = float(new["method"]["level"])
+    levels = [float(board["method"]["level"]) for board in (old, new)]
     moved = [
-        _move(before[name], after[name], level, same=same) for name in after if name in before
+        _move(before[name], after[name], levels, same=same) for name in after if name in before
     ]
     notes = [SAME if same else APART]
     for which, board in (("old", old), ("new", new)):
@@ -775,16 +775,16 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _move(
-    old: Mapping[str, Any], new: Mapping[str, Any], level: float, *, same: bool
+    old: Mapping[str, Any], new: Mapping[str, Any], levels: Sequence[float], *, same: bool
 ) -> dict[str, Any]:
-    """Return how far a model moved, with Welch's interval by each board's degrees of freedom."""
+    """Return how far a model moved, with Welch's interval at the level of the new board."""
     moved = new["rating"] - old["rating"]
     known = not same and old["se"] is not None and new["se"] is not None
-    squares = [_error(row, level) ** 2 for row in (old, new)] if known else []
+    squares = [_error(*one) ** 2 for one in zip((old, new), levels, strict=True) if known]
     total = sum(squares)
     share = sum(v**2 / _df(row) for v, row in zip(squares, (old, new), strict=False))
     df = total**2 / share if share else math.inf
-    reach = quantile(level, df) * math.sqrt(total) if 0 < total < math.inf else None
+    reach = quantile(levels[1], df) * math.sqrt(total) if 0 < total < math.inf else None
     return {
         "model": new["model"],
         "old": old["rating"],

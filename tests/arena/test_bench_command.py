@@ -18,12 +18,17 @@ from arena.commands.bench import _BenchOptions, _prepared
 from arena.commands.judge_work import JudgeOptions
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow
+from judge.bench import leaderboard, on_order, write_results
+from judge.scoring.logistic import bounded
+from judge.tables.verdicts import kinds_of
 from tests.arena.benches import (
+    AGAIN,
     BASELINE,
     CALL_USD,
     PROMPTS,
     RECORDED,
     ROSTER,
+    SECOND,
     UPSTREAM,
     answered,
     asked,
@@ -106,6 +111,9 @@ def test_one_command_makes_a_leaderboard_of_three_recorded_models_and_one_that_a
     assert report["cost"] == pytest.approx(usd)
     costs = [row["cost"] or 0.0 for row in models]
     assert sum(costs) == pytest.approx(report["cost"])
+    answers_usd = {row["model"]: row["answer_cost"] for row in models}
+    of_slate = pytest.approx(n_answers * CALL_USD["slate"])
+    assert answers_usd == {**dict.fromkeys(RECORDED), "slate": of_slate}
 
     scored = scores(command, "results/results.parquet")
     assert scored["method"] == upstream.scored_as
@@ -173,6 +181,19 @@ def test_answers_that_were_given_can_be_given_again_as_recorded(
     (folder / "arena.db").unlink()
     new_sqlite(folder)
     n_before = asked(server)["slate"]
+    lines = (folder / "results" / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    second = json.loads(lines[1])
+    assert second.pop("latency") > 0
+    assert second == {
+        "id": "2",
+        "prompt": PROMPTS[1],
+        "model": "slate",
+        "response": said_by_slate(PROMPTS[1]),
+        "finish_reason": "stop",
+        "tokens_in": 7,
+        "tokens_out": 11,
+        "cost": pytest.approx(CALL_USD["slate"]),
+    }
     answers = [f"{name}.jsonl" for name in (*RECORDED, BASELINE)] + ["results/answers.jsonl"]
     words = [word for file in answers for word in ("--answers", file)]
     again = bench(command, *words, "--out", "again")
@@ -332,7 +353,8 @@ def test_what_standing_first_is_worth_comes_with_an_interval_over_prompts(
     place = report["first_place"]
     assert (place["effect"], place["n"]) == (pytest.approx(0.5 * 2 / 5), 20)
     assert place["standard_error"] == pytest.approx(0.5 * math.sqrt(0.4 * 0.6 / 4))
-    assert -0.5 <= place["lower"] < 0 < place["effect"] < place["upper"] <= 0.5
+    ends = bounded(place["effect"], place["standard_error"], len(PROMPTS), -0.5, 0.5)
+    assert (place["lower"], place["upper"]) == (ends["lower"], ends["upper"])
     assert report["consistency"] | {"rate": 0.6} == {
         "n_consistent": 12,
         "n_first": 8,
@@ -351,6 +373,78 @@ def test_what_standing_first_is_worth_comes_with_an_interval_over_prompts(
     assert lower <= effect <= upper
     none = " ".join(command("bench", "bench.toml", "--swap-share", "0").stdout.split())
     assert "The position effect is not estimated" in none
+
+
+def test_pairs_that_were_settled_or_asked_once_say_nothing_of_the_place() -> None:
+    def pair(n: int, ab: float, ba: float, **more: str) -> dict[str, Any]:
+        sides = {"winner": "tie", "inconsistent": None, "preference_ab": ab, "preference_ba": ba}
+        status = {"status_ab": "read", "status_ba": "read", "order": "both"}
+        return {"battle_id": f"b{n}", "prompt_id": f"p{n}"} | sides | status | more
+
+    settled = {"status_ab": "settled", "status_ba": "settled"}
+    rows = [pair(0, 1.0, 0.0), pair(1, 0.5, 0.5), pair(2, 0.5, 0.5, **settled)]
+    place = on_order([*rows, pair(3, 1.0, 0.0, order="ab")])["first_place"]
+    assert (place["effect"], place["n"]) == (0.25, 2)
+
+
+def test_marks_of_wildbench_have_an_interval_on_their_scale_and_no_mark_comes_last(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"battle_id": f"b{n}", "prompt_id": f"p{n}", "session_id": f"s{n}", "model": model}
+        | {"judge": "owl", "method": "wildbench_score", "score": score, "cost": 0.5}
+        | {"status": "unparsed" if score is None else "read", "fallback_for": None}
+        for model, scores in (("a", (None,)), ("x", (10.0, 10.0, 7.0, None)))
+        for n, score in enumerate(scores)
+    ]
+    path = write_results(rows, kinds_of(rows[0]), tmp_path)
+    assert "fallback_for" not in (tmp_path / "results.csv").read_text(), "of no row here"
+    board = leaderboard(rows, path, ["a", "x"], {}, {"a": 0, "x": 2})
+    first, last = board["models"]
+    assert (last["model"], last["score"], last["lower"], last["n"]) == ("a", None, None, 0)
+    ends = bounded(9.0, 1.0, 3, 1.0, 10.0)  # the marks have a standard deviation of root 3
+    assert (first["model"], first["score"], first["n"]) == ("x", 9.0, 3)
+    assert (first["lower"], first["upper"]) == pytest.approx((ends["lower"], ends["upper"]))
+    assert (first["failed"], first["judge_cost"], first["answer_cost"]) == (2 + 1, 2.0, None)
+    assert (board["failed"], board["cost"]) == (4, 2.5)
+
+
+def test_a_baseline_is_asked_as_others_are_and_each_side_has_its_own_turns(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    asks = {"1": [PROMPTS[0], AGAIN], "2": ["One turn?"]}
+    texts = {"1": ["First.", SECOND], "2": ["Only."]}
+    write(folder / "question.jsonl", [{"question_id": n, "turns": asks[n]} for n in asks])
+    rows = [
+        {"question_id": n, "model_id": "flint", "choices": [{"index": 0, "turns": texts[n]}]}
+        for n in asks
+    ]
+    write(folder / "flint.jsonl", rows)
+    files = ("--items", "question.jsonl", "--answers", "flint.jsonl")
+    sides = ("--models", "flint", "--baseline", "slate", "--judge", "judge")
+    words = ("bench", "mt_bench_pairs", *files, *sides, "--roster", "roster.toml", "--out")
+    dry = json.loads(command(*words, "results", "--dry-run", "--format", "json").stdout)
+    assert (dry["answers"]["slate"]["n_calls"], dry["judging"]["n_calls"]) == (3, 6)
+    done = command(*words, "results", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["cost"] == pytest.approx(6 * CALL_USD["judge"] + 3 * CALL_USD["slate"])
+    assert [(row["prompt_id"], row["turn"]) for row in results(folder)] == [
+        ("1", 1),
+        ("1", 2),
+        ("2", None),
+    ]
+    block = re.compile(r"\[begin ([a-z ]+) [0-9a-f]{16}\]\n(.*?)\n\[end", re.DOTALL)
+    blocks = [
+        block.findall(last_message(one.body)) for one in server.requests if one.model == "judge"
+    ]
+    first, second = asks["1"]
+    talks = [
+        [("user", first), ("earlier answer", one), ("user", second), ("answer", other)]
+        for one, other in (("First.", SECOND), (said_by_slate(first), said_by_slate(second)))
+    ]
+    assert [*talks[0], *talks[1]] in blocks
+    assert [*talks[1], *talks[0]] in blocks
 
 
 def test_a_share_of_pairs_to_swap_is_a_share_and_of_pairs(command: Command, folder: Path) -> None:
@@ -539,9 +633,9 @@ def test_with_published_difficulties_a_bench_reaches_the_published_length_contro
     words = ("bench", "alpaca_eval", *sides, "--answers", str(outputs / f"{model}.json"))
     judge = ("--judge", "judge", "--roster", "roster.toml", "--out", "out", "--format", "json")
     control = (
-        *("--difficulties", str(scores_of / "alpacaeval_items.csv")),
-        *("--regularisation", str(scores_of / "alpacaeval_gamed_block.csv.gz")),
-    )
+        "--difficulties", str(scores_of / "alpacaeval_items.csv"),
+        "--regularisation", str(scores_of / "alpacaeval_gamed_block.csv.gz"),
+    )  # fmt: skip
     result = command(*words, *judge, *control)
     assert (result.returncode, lines_of(result.stderr)) == (0, [])
     (row,) = json.loads(result.stdout)["models"]

@@ -87,19 +87,19 @@ MASKS = {
 """What may differ between two readings of one page, and why it tells nothing of a battle."""
 
 FIELDS = {
-    *("battle_id", "state", "turn", "created", "turns", "message", "vote", "models", "remarks"),
-    *("prompt", "a", "b", "text", "status", "html"),  # a turn
-    *("side", "blocks", "tail"),  # an event
-    *("type", "title", "detail"),  # a problem
-}
+    "battle_id", "state", "turn", "created", "turns", "message", "vote", "models", "remarks",
+    "prompt", "a", "b", "text", "status", "html",  # a turn
+    "side", "blocks", "tail",  # an event
+    "type", "title", "detail",  # a problem
+}  # fmt: skip
 """All that JSON may hold before the vote: whoever adds to it says here that it is no hint."""
 HEADERS = {
-    *("date", "server", "x-request-id", "set-cookie", "cache-control", "x-accel-buffering"),
-    *("content-language", "vary"),
-    *("content-type", "content-length", "transfer-encoding"),
-    *("content-security-policy", "x-content-type-options", "referrer-policy"),
+    "date", "server", "x-request-id", "set-cookie", "cache-control", "x-accel-buffering",
+    "content-language", "vary",
+    "content-type", "content-length", "transfer-encoding",
+    "content-security-policy", "x-content-type-options", "referrer-policy",
     "x-arena-page",  # the version of the page, the same in every answer
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -267,17 +267,17 @@ def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_traceback(
 
 
 COMMANDS = (
-    *("serve", "demo", "models", "simulate", "models check"),
-    *("export votes", "export battles", "export answers", "export models", "export ratings"),
-    *("backup", "restore", "rate", "mix", "value", "plan"),
+    "serve", "demo", "models", "simulate", "models check",
+    "export votes", "export battles", "export answers", "export models", "export ratings",
+    "backup", "restore", "rate", "mix", "value", "plan",
     "voters",
-    *("label", "overlap", "probe duplicates", "safety"),
-    *("attack", "exclude", "readmit", "probe names", "probe words"),
-    *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
-    *("study truth", "study raters"),
-    *("cold-start", "race", "rank"),
-    *("probe similarity", "probe judge", "probe board", "probe blindness"),
-)
+    "label", "overlap", "probe duplicates", "safety",
+    "attack", "exclude", "readmit", "probe names", "probe words",
+    "judge score", "judge run", "judge work", "judge probe", "study judge", "study scores",
+    "study truth", "study raters",
+    "cold-start", "race", "rank",
+    "probe similarity", "probe judge", "probe board", "probe blindness",
+)  # fmt: skip
 
 
 def test_every_help_ends_in_two_examples(command: Command) -> None:

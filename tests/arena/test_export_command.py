@@ -136,6 +136,11 @@ def test_ratings_are_those_of_the_same_votes(
         theirs = f"SELECT model, rating FROM '{tmp_path}/{what}.out.csv'"
         assert duckdb.execute(theirs).fetchall() == [row[:2] for row in rows]
     assert {row[3] for row in rows} == {"default-v3"}
+    for listed_after, stage in (("12", "listed"), ("13", "provisional")):
+        export = ("export", "ratings", "--to", f"few.{ending}", "--database", url)
+        assert command(*export, ARENA_LISTED_AFTER=listed_after).returncode == 0
+        few = duckdb.execute(f"SELECT DISTINCT stage FROM '{tmp_path}/few.{ending}'").fetchall()
+        assert few == [(stage,)]
     assert "hash of the votes" in (tmp_path / f"ratings.{ending}.card.md").read_text()
 
 

@@ -155,9 +155,9 @@ def test_cases_are_read_from_folders_and_chosen(folder: Path, command: Command) 
     for name, part in (("1.csv", cases[:2]), ("2.csv", cases[2:])):
         write(folder / "cases" / name, head, part)
     result = command(
-        *["judge", "run", "--method", "pairwise", "--judge", "pocket-judge", "--cases", "cases"],
-        *["--column", "prompt=question", "--where", "turn = '1'", "--dry-run"],
-    )
+        "judge", "run", "--method", "pairwise", "--judge", "pocket-judge", "--cases", "cases",
+        "--column", "prompt=question", "--where", "turn = '1'", "--dry-run",
+    )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("6 calls")
     assert "cases (2 files) is read as cases; rows excluded: 3 by where" in result.stderr

@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import GONE_ON, set_of
 from arena.domain.vote import Choice, Voter
+from arena.store.chain import AnswerOutcome
 from arena.store.log import gold_votes
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
@@ -79,6 +81,26 @@ def test_voters_and_status_have_it_beside_what_they_say(voted: str, command: Com
     status = json.loads(command("status", "--database", voted, "--format", "json").stdout)
     assert (status["gold"]["votes"], status["gold"]["right"]) == (36, 18)
     assert "Gold battles so far: 42%" in command("status", "--database", voted).stdout
+
+
+def test_status_has_failures_and_times_of_each_model_below_their_names(
+    database_url: str, command: Command
+) -> None:
+    now = datetime.now(UTC)
+    failed = AnswerOutcome(text="", status=AnswerStatus.FAILED, error_detail="slow")
+    with closing(Store(database_url)) as store:
+        store.register(MODELS, now)
+        for n, end in enumerate((None, "timeout", "dropped", None, "timeout", None)):
+            store.open_battle(replace(new_battle(f"b{n}"), created=now))
+            a = replace(complete(), first_token_s=(n + 1) / 10)
+            well = replace(complete(), first_token_s=1.0 + n)
+            both = {A1: a, B1: replace(failed, error_class=end) if end else well}
+            store.close_answers(f"b{n}", BattleState.READY, both, message=None, now=now)
+    shown = command("status", "--database", database_url, COLUMNS="200").stdout
+    rows = " ".join(shown.split())
+    assert "┃ Model ┃ Answers ┃ Failed ┃ First token ┃ 95% ┃ Dollars ┃" in rows
+    assert "│ quartz │ 6 │ 3 │ 4.00 s │ 6.00 s │ 0.00 │" in rows
+    assert "│ basalt │ 6 │ 0 │ 0.30 s │ 0.60 s │ 0.01 │" in rows
 
 
 def test_a_file_of_votes_says_the_same(tmp_path: Path, command: Command) -> None:

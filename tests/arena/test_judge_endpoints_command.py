@@ -59,8 +59,8 @@ def run(command: Command, method: str, *words: str, judge: str = "judge") -> Ran
     there = ("--judge", judge, "--cases", "pairs.jsonl", "--roster", "roster.toml")
     extra = ("--rubric", "rubric.txt") if method == "rubric" else ()
     return command(
-        *("judge", "run", "--method", method, *there, "--out", "out.jsonl", *extra, *words)
-    )
+        "judge", "run", "--method", method, *there, "--out", "out.jsonl", *extra, *words
+    )  # fmt: skip
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

@@ -17,9 +17,9 @@ from tests.sqlite import new_sqlite
 
 KILLS, AT_ONCE, N = 10, 8, 150
 RUN = (
-    *("judge", "run", "--method", "pairwise", "--judge", "judge", "--roster", "roster.toml"),
-    *("--cases", "pairs.jsonl", "--concurrency", str(AT_ONCE), "--out", "found.csv"),
-)
+    "judge", "run", "--method", "pairwise", "--judge", "judge", "--roster", "roster.toml",
+    "--cases", "pairs.jsonl", "--concurrency", str(AT_ONCE), "--out", "found.csv",
+)  # fmt: skip
 
 
 def slow(prompt: str) -> str:

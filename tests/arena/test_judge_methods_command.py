@@ -127,7 +127,9 @@ def test_reference_answers_of_a_file_stand_in_the_place_of_those_of_the_cases(
     command: Command, folder: Path
 ) -> None:
     noted = {"prompt": ["Hi?", "So?"], "prompt_id": "81", "reference": ["A note", "Another"]}
-    written(folder / "pairs.jsonl", TURNS | {"prompt_id": "101"}, TURNS | noted)
+    once = {"model_a": "x", "model_b": "y", "response_a": "Ho.", "response_b": "He."}
+    once |= {"prompt": "Hi?", "prompt_id": "101"}
+    written(folder / "pairs.jsonl", TURNS | {"prompt_id": "101"}, TURNS | noted, once)
     written(folder / "references.jsonl", by_fastchat(101, "gpt-4", "It is 4.", "It is 5."))
     written(folder / "others.jsonl", by_fastchat(7, "gpt-4", "It is 4.", "It is 5."))
     words = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
@@ -135,7 +137,7 @@ def test_reference_answers_of_a_file_stand_in_the_place_of_those_of_the_cases(
         run = ("judge", "run", "--method", "mt_bench", *words, "--out", "marks.csv")
         done = command(*run, "--references", "references.jsonl", "--format", "json")
         assert done.returncode == 0, done.stderr
-        assert shown(server.asked) == {"It is 4.\n\nIt is 5.", ""}
+        assert shown(server.asked) == {"It is 4.\n\nIt is 5.", "It is 4.", ""}
         assert json.loads(done.stdout)["changes"] == list(published("mt_bench").changes)
         others = command(*run, "--references", "others.jsonl")
         assert others.returncode == 2

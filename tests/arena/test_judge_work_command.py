@@ -13,9 +13,9 @@ from tests.sqlite import new_sqlite
 
 N = 12
 WORDS = (
-    *("--method", "pairwise", "--judge", "judge", "--roster", "roster.toml"),
-    *("--cases", "pairs.jsonl", "--concurrency", "2"),
-)
+    "--method", "pairwise", "--judge", "judge", "--roster", "roster.toml",
+    "--cases", "pairs.jsonl", "--concurrency", "2",
+)  # fmt: skip
 NOISE = "noise.log"
 RUN = ("judge", "run", *WORDS, "--out", "found.csv")
 WORK = ("judge", "work", *WORDS, "--format", "json")

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from arena.boards.fitted import votes_of
-from arena.domain.battle import BattleState
+from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.vote import DEFAULT, Choice
 from arena.play import upkeep as labelling
 from arena.play.upkeep import TAGGING, label_votes
@@ -113,7 +113,12 @@ def test_a_conversation_is_labelled_where_it_was_voted_on(voted: Store) -> None:
         "long", BattleState.READY, {A1: complete(), B1: complete()}, message=None, now=NOW
     )
     voted.add_turn("long", "ada", "Shorter, please.", NOW)
-    second = {replace(key, turn=2): complete("I'm sorry, but I can't.") for key in (A1, B1)}
+    a, b = (replace(key, turn=2) for key in (A1, B1))
+    declined = complete("I'm sorry, but I can't.")
+    broken = replace(complete("Sure."), status=AnswerStatus.FAILED, error_class="dropped")
+    voted.close_answers("long", BattleState.FAILED, {a: declined, b: broken}, message="-", now=NOW)
+    voted.add_attempts("long", "ada", NOW, only_incomplete=True)
+    second = {a: declined, replace(b, attempt=2): declined}
     voted.close_answers("long", BattleState.READY, second, message=None, now=NOW)
     voted.cast(ballot("long", Choice.A))
     label_votes(voted, lambda: NOW)
@@ -231,6 +236,7 @@ def test_a_file_is_written_again_with_its_labels(
     file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     result = command("label", "prompts.jsonl", "--to", f"labelled.{ending}")
     assert "3 prompts are labelled (rules, version 1)" in result.stdout, result.stderr
+    assert re.search(r"│ code +│ yes +│ +1 │ +33\.3% │ +\d+\.\d% \(", result.stdout)
     query = f"SELECT n, category, turns FROM '{tmp_path}/labelled.{ending}' ORDER BY n"
     with duckdb.connect() as connection:
         written = connection.execute(query).fetchall()
@@ -263,7 +269,8 @@ def test_repeated_prompts_are_counted_of_a_database_and_of_a_file(
     (tmp_path / "p.csv").write_text(f"on,said\n{rows}")
     named = ("--column", "prompt=said", "--column", "time=on")
     shown = command("probe", "duplicates", "p.csv", *named).stdout
-    assert "3 prompts, 3 different texts, 2 groups" in shown
+    assert "3 prompts, 3 different texts, 2 groups of similar prompts." in shown
+    assert "Similar to an earlier one: 33.3% (" in shown
     fresh = r"Not similar to any that is at least a day older: 50\.0% \(.* to .*\), of 2\."
     assert re.search(fresh, " ".join(shown.split()))
 
@@ -305,13 +312,16 @@ def test_votes_on_prompts_of_a_benchmark_are_rated_apart(
     rows = ["model_a,model_b,winner,voter,prompt"]
     for i in range(40):
         words = PROMPTS["code" if i % 2 else "creative"]
-        rows.append(f"x,y,{'model_a' if i % 3 else 'model_b'},v{i % 9},{words}")
+        rows.append(f"x,y,{'model_a' if i % (5 if i % 2 else 3) else 'model_b'},v{i % 9},{words}")
     (tmp_path / "votes.csv").write_text("\n".join(rows))
-    shown = command("overlap", "bench.jsonl", "votes.csv").stdout
+    shown = " ".join(command("overlap", "bench.jsonl", "votes.csv").stdout.split())
     assert "20 of 40 votes are on prompts of the benchmark." in shown
     ask = ("overlap", "bench.jsonl", "votes.csv", "--format", "json", "--level")
     wide, half = (json.loads(command(*ask, level).stdout)["models"] for level in ("0.95", "0.5"))
     assert wide[0]["lower"] < half[0]["lower"] < half[0]["upper"] < wide[0]["upper"]
+    for one in wide:
+        ends = "{difference:+.0f} ({lower:+.0f} to {upper:+.0f}) │ {p:.3f} │".format(**one)
+        assert "│ {model} │ {overlapping:.0f} │ {others:.0f} │ ".format(**one) + ends in shown
 
 
 def test_cutoffs_of_a_roster_part_the_votes_of_a_file(command: Command, tmp_path: Path) -> None:
@@ -329,7 +339,10 @@ def test_cutoffs_of_a_roster_part_the_votes_of_a_file(command: Command, tmp_path
     # Two months of all prompts, and the one that is repeated afterwards.
     assert (change["model"], change["before"], change["after"]) == ("x", 60, 20)
     assert change["lower"] < change["difference"] < change["upper"]
-    assert "over the other models" in " ".join(command(*words).stdout.split())
+    shown = " ".join(command(*words, COLUMNS="120").stdout.split())
+    ends = "{difference:+.0f} ({lower:+.0f} to {upper:+.0f}) │ {p:.3f} │".format(**change)
+    assert "over the other models" in shown
+    assert f"│ x │ 2026-02-10 │ 60 │ 20 │ {ends}" in shown
     (tmp_path / "roster.toml").write_text(GOOD)
     refused(command(*words), "no model has a cutoff", "cutoff = 2026-03-01")
     refused(command("overlap", "votes.csv"), "Name a benchmark and votes")

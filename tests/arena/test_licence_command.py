@@ -1,5 +1,6 @@
 """A judge's licence as it is typed: granted, watched, and scored under."""
 
+import csv
 import json
 import re
 import shutil
@@ -191,8 +192,12 @@ def test_cases_to_ask_next_are_shown_and_written(command: Command, licensed: Pat
     result = command(*words, "--from", "cases-verdicts.csv", "--out", "next.csv", COLUMNS="160")
     assert result.returncode == 0, result.stderr
     assert "Collect votes on these cases next" in result.stdout
+    assert "Worth a vote" in result.stdout
     lines = (licensed.parent / "next.csv").read_text().splitlines()
     assert len(lines) == 13
+    for line in csv.reader(lines[1:]):
+        cells = (*line[:5], f"{float(line[6]):.2f}")
+        assert f"│ {' │ '.join(cells)} │".split() in [x.split() for x in result.stdout.split("\n")]
     assert lines[0] == "row,prompt,battle,model_a,model_b,kind,worth,vote_cost"
     refused(command(*words), "--next 12", "--from")
     refused(command(*words[:-2], "--out", "next.csv"), "'next.csv'", "--next")

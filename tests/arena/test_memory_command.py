@@ -54,7 +54,11 @@ def test_a_model_behind_an_endpoint_is_seen_to_know_the_order(
         assert asked <= 2 * 8 * 20
         again = command("probe", "memory", "bench.csv", "--model", "id-new", *sizes, *options)
         assert json.loads(again.stdout)["models"] == [results["new"]]
+        again = command("probe", "memory", "bench.csv", "--model", "id-new", *sizes, *options[:4])
         assert len(server.requests) == asked
+    cells = "│ {p:.3f} │ {p_shards:.2g} │ {gain:+.2f} ({lower:+.2f} to {upper:+.2f}) │"
+    assert cells.format(**results["new"]) in " ".join(again.stdout.split())
+    assert again.stdout.startswith("8 shards, each in its own order and in 19 others.")
     assert results["knows"]["p"] == 0.05
     assert results["knows"]["p_shards"] < 0.001
     assert results["new"]["p"] > 0.05

@@ -152,7 +152,7 @@ def test_each_median_of_blindness_stands_below_its_name(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["One begun", "Both begun", "First word", "Both ended", "Last word"]
-    sight = Sight("alike", 20, 0.5, 0.0, 1.1, 2.2, 3.3, 4.4, 5.5)
+    sight = Sight("alike", 40, 0.56, 0.02, 1.1, 2.2, 3.3, 4.4, 5.5)
     asked: list[object] = []
 
     def probe(*_: object, **given: object) -> Sight:
@@ -161,10 +161,15 @@ def test_each_median_of_blindness_stands_below_its_name(
 
     monkeypatch.setattr("arena.play.pace.probe", probe)
     words = ("--battles", "40", "--seed", "7")
-    table = command("probe", "blindness", *words, COLUMNS="160").stdout
+    result = command("probe", "blindness", *words, COLUMNS="160")
     assert asked == [{"battles": 40, "seed": 7}] * 5
-    assert re.findall(r"(?:One|Both|First|Last) \w+", table) == names
-    assert re.findall(r"(\d\.\d) ", table)[:5] == ["1.1", "2.2", "3.3", "4.4", "5.5"]
+    assert re.findall(r"(?:One|Both|First|Last) \w+", result.stdout) == names
+    shown = [line.split() for line in result.stdout.splitlines() if line.startswith("│ alike")]
+    row = "│ alike │ 56.0% │ 2.0% │ 1.1 │ 2.2 │ 3.3 │ 4.4 │ 5.5 │"
+    assert (result.returncode, shown) == (1, [row.split()] * 5)
+    assert result.stdout.startswith("Pacing: paced, pool: pair. 40 battles per scenario.")
+    tells = "! alike: the pace reveals the slow side, or pauses too often.\n"
+    assert result.stdout.endswith(tells)
 
 
 @pytest.mark.slow

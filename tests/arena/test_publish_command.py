@@ -55,8 +55,9 @@ def test_a_board_is_published_and_verifies(command: Command, tmp_path: Path, car
     assert json.loads(result.stdout) == well | counts | {"hash": whole, "head": head}
     refused(command("publish", "board", "--card", card, "--database", url), "it is not empty")
     words = ("publish", "all", "--policy", "default-v1", "--database", url)
-    before = command(*words, ARENA_CARD=card)
+    before = command(*words, ARENA_CARD=card, ARENA_LISTED_AFTER="7")
     assert before.stdout.startswith("all: 2 models, 21 votes, policy default-v1.\n"), before
+    assert json.loads((tmp_path / "all" / "manifest.json").read_text())["listed_after"] == 7
     nudge(tmp_path / "board")
     seal(tmp_path / "board")
     changed = command("verify", "board")

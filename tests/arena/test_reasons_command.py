@@ -65,6 +65,14 @@ def test_the_json_has_shares_with_intervals_effects_and_the_interaction(
     assert effects["useful"]["lower"] > 0
     assert effects["incorrect"]["lower"] < 0 < effects["incorrect"]["upper"]
     by = report["intent"]
+    shown = " ".join(command("reasons", "votes.parquet", COLUMNS="200").stdout.split())
+    assert f"{report['explained']:,} with a reason." in shown
+    row = "│ {reason} │ {log_odds:+z.2f} │ {lower:+z.2f} to {upper:+z.2f} │ {given:,} │"
+    ordered = sorted(effects.values(), key=lambda effect: -effect["log_odds"])
+    assert " ".join(row.format(**effect) for effect in ordered) in shown
+    assert f"{100 * by['size']:.1f} points of preference share, {by['points']:.0f} points" in shown
+    first, second = (100 * by["models"][0][name] for name in ("first", "second"))
+    assert f"│ {first:.1f}% │ {second:.1f}% │ {first - second:+z.1f} │" in shown
     assert (by["first"], by["second"], by["df"]) == ("quizzing", "asking", 3)
     assert len(by["models"]) == 4
     words = ("--where", "before_reveal = 1", "--intents", "asking", "quizzing", "--level", "0.5")

@@ -73,6 +73,9 @@ def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> N
     clearing = (UPKEEP, "clear space", "")
     expected = [(UPKEEP, "expire", kind) for kind in (Perishable.WORDS, Perishable.UNVOTED)]
     assert acts == [expected[0], clearing, expected[1], clearing]
+    ready(store, "another")
+    clear_out(store, {Perishable.WORDS: 9}, later)
+    assert store.read(erasing.gone)[Perishable.WORDS] == (4, later)
 
 
 def test_an_arena_that_is_served_lets_go_by_itself_of_what_its_settings_name(

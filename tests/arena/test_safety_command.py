@@ -169,8 +169,14 @@ def test_a_budget_stops_it_and_the_same_command_goes_on(command: Command, folder
     assert "Run the same command again" in stopped.stderr
     whole = command(*words, COLUMNS="160")
     assert whole.returncode == 0
-    assert re.search(r"\d+% \(\d+%–\d+%\) n 140", whole.stdout)
-    assert "n 20*" in whole.stdout
+    report, rows = run(command, "--model", "strict"), " ".join(whole.stdout.split())
+    assert "┃ all ┃ Refuses ┃ Refuses benign ┃ Complies (does) ┃ Complies (can) ┃" in rows
+    keys = ("refusal does", "over_refusal does", "compliance does", "compliance can")
+    cell = "{corrected:.0%} ({corrected_lower:.0%}–{corrected_upper:.0%}) n {n}"
+    for category, star in (("all", ""), ("fraud", "*")):
+        each = [rate(report, "strict", category, *key.split()) for key in keys]
+        cells = (f"{cell.format(**one)}{star}" for one in each)
+        assert f"│ strict │ {' │ '.join(cells)} │" in rows
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import httpx2
 import pytest
 
 from arena.errors import SettingsError
-from arena.server import allow_files, listen
+from arena.server import OTHER_FILES, allow_files, listen
 from arena.settings import read_settings
 from tests.command import ARENA, captured
 from tests.faulty_server import Behaviour, faulty_server
@@ -164,7 +164,7 @@ def test_a_process_may_open_as_many_files_as_its_connections_need() -> None:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
         allow_files(read_settings(connections=300, running_battles=20))
-        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 300 + 2 * 20
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 300 + 2 * 20 + OTHER_FILES
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 

@@ -8,6 +8,7 @@ from arena.app import create_app
 from arena.domain.battle import Pacing
 from arena.domain.people import Perishable, Role
 from arena.errors import SettingsError
+from arena.parts import rules_of
 from arena.settings import Settings, read_keys, read_roster, read_settings
 from tests.sqlite import new_sqlite
 
@@ -75,7 +76,7 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
                 "https://x.org/a b",
                 "https://ada:pw@x.org/",
                 " http://x",
-                *('https://x.org/"onclick="x', "https://x.org/<b>"),
+                'https://x.org/"onclick="x', "https://x.org/<b>",
             )
         ),
         (X + "weight = 'much'\n" + Y, ["'weight'", "'much'"]),
@@ -118,7 +119,7 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
         (X + "api_key_header = 'api-key'\n" + Y, ["'api_key_header'", "api_key_env"]),
         (X.replace("//localhost", "//evil\\\\@localhost") + Y, ["'endpoint'", "without a user"]),
     ],
-)
+)  # fmt: skip
 def test_a_bad_roster_names_file_key_and_value(
     tmp_path: Path, text: str, words: list[str]
 ) -> None:
@@ -318,12 +319,17 @@ def test_each_setting_is_the_limit_or_the_role_that_it_names() -> None:
     sizes = ("response_bytes", "numbers_bytes", "line_bytes", "response_header_bytes")
     most = {f"max_{name}": n for n, name in enumerate((*sizes, "reasoning_chars"), 1)}
     calls = {"max_prompt_chars": 8, "max_answer_chars": 9, "answer_timeout_s": 10}
+    paces = {"prior_delay_s": 11, "prior_characters_per_s": 12, "characters_per_s": 13}
+    draws = {"sampler": "gain", "exploration": 0.5, "pacing": "raw", "pace_pool": "roster"}
+    plays = calls | paces | draws | {"reasons": "before"}
     days = {"keep_words_days": 6, "keep_unvoted_days": 7, "vote_within_hours": 5}
     roles = {"admins": "Ada", "researchers": "Eve,BOB "}
-    given = read_settings(**most, **calls, **days, **roles)
+    given = read_settings(**most, **plays, **days, **roles)
     assert list(asdict(given.budgets()).values()) == [1, 2, 3, 4, 5]
     assert asdict(given.call_limits()) == calls
     assert given.retention_days() == {Perishable.WORDS: 6, Perishable.UNVOTED: 7}
     assert given.vote_within() == timedelta(hours=5)
+    rules = plays | {"race": None, "vote_within": timedelta(hours=5)}
+    assert asdict(rules_of(given)).items() >= rules.items()
     of = [given.named_roles().role(name) for name in ("ADA", "bob", "cleo")]
     assert of == [Role.ADMIN, Role.RESEARCHER, Role.VOTER]

@@ -15,12 +15,12 @@ from tests.sqlite import new_sqlite
 
 SEED = 11
 KEYS = [
-    *("verdict", "reasons", "biased_models", "reference", "decides_at", "favouritism"),
-    *("first_answer", "agreement", "human_agreement", "ceiling", "kappa", "human_kappa", "alpha"),
-    *("ac1", "outcomes", "tie_thresholds", "preferred", "rank_correlation", "separability"),
-    *("system_ranking", "alternative", "bias", "moderation", "ppi", "groups", "n_unread"),
+    "verdict", "reasons", "biased_models", "reference", "decides_at", "favouritism",
+    "first_answer", "agreement", "human_agreement", "ceiling", "kappa", "human_kappa", "alpha",
+    "ac1", "outcomes", "tie_thresholds", "preferred", "rank_correlation", "separability",
+    "system_ranking", "alternative", "bias", "moderation", "ppi", "groups", "n_unread",
     "warnings",
-]
+]  # fmt: skip
 OF_ONE = [*KEYS, "parts"]
 ENDS = ["value", "lower", "upper"]
 GAIN = [f"effective_sample_gain{end}" for end in ("", "_lower", "_upper")]
@@ -299,6 +299,7 @@ def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> 
         (["--voters", "expert_*"], "matches 'expert_*'"),
         (["--level", "1"], "--level 1 is no level"),
         (["--rounds", "1"], "--rounds 1 is too few"),
+        (["--rounds", "199", "--level", "0.99"], "give 200 or more"),
         (["--out", "votes.csv"], "it is a file"),
         (["--outputs", "votes.csv"], "holds no response"),
         (["--outputs", "nowhere.csv"], "there is no such file"),

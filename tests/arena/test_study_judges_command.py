@@ -12,13 +12,13 @@ import pytest
 from tests.command import Command, examples
 
 KEYS = [
-    *("judge", "verdict", "agreement", "agreement_with_ties", "human_agreement"),
-    *("human_agreement_with_ties", "kappa", "human_kappa", "kendall", "consistency"),
-    *("people_prefer_longer", "prefers_longer", "people_prefer_lists", "prefers_lists"),
+    "judge", "verdict", "agreement", "agreement_with_ties", "human_agreement",
+    "human_agreement_with_ties", "kappa", "human_kappa", "kendall", "consistency",
+    "people_prefer_longer", "prefers_longer", "people_prefer_lists", "prefers_lists",
     "rerun_variance",
-    *("own_model_bias", "own_model", "unparsed", "usd_per_thousand", "seconds_per_thousand"),
-    *("items", "why"),
-]
+    "own_model_bias", "own_model", "unparsed", "usd_per_thousand", "seconds_per_thousand",
+    "items", "why",
+]  # fmt: skip
 MODELS = ("flint", "owl-2", "quartz", "umber")
 SIDES = {1: "model_a", 0: "tie", -1: "model_b"}
 WITH_LIST = "- one\n- two"
@@ -148,23 +148,24 @@ def test_a_judge_that_ties_nearly_always_is_last_and_other_orders_are_warned_of(
 
 
 @pytest.mark.parametrize(
-    ("cells", "why", "unparsed"),
+    ("cells", "why", "unparsed", "items"),
     [
-        ({"winner": ""}, "no verdict could be read: 240 of 240", 1.0),
-        ({"prompt_id": "else"}, "no parsed verdict is on an item with votes: 0 of 216", 0.1),
+        ({"winner": ""}, "no verdict could be read: 240 of 240", 1.0, 120),
+        ({"prompt_id": "else"}, "no parsed verdict is on an item with votes: 0 of 216", 0.1, 6),
     ],
 )
 def test_a_judge_without_figures_is_the_last_row_and_the_others_are_ranked(
-    arena: Command, tmp_path: Path, cells: dict[str, str], why: str, unparsed: float
+    arena: Command, tmp_path: Path, cells: dict[str, str], why: str, unparsed: float, items: int
 ) -> None:
     ranked = board(arena)
-    add(tmp_path, "ant", **cells)
+    add(tmp_path, "ant", cost="0.002", latency="1.5", **cells)
     words = ("votes.csv", "verdicts.csv", "--rounds", "100")
     result = json.loads(arena("study", "judges", *words, "--format", "json").stdout)
     *others, last = result["judges"]
     assert others == ranked
     known = {"judge": "ant", "unparsed": unparsed, "items": 0, "why": why}
-    assert last == dict.fromkeys(KEYS) | known
+    spent = {"usd_per_thousand": 480 / items, "seconds_per_thousand": 360_000 / items}
+    assert last == pytest.approx(dict.fromkeys(KEYS) | known | spent)
     assert result["warnings"][0] == f"ant: {why}."
     study = json.loads(arena("study", "judge", *words, "--format", "json").stdout)
     assert study["leaderboard"] == result["judges"]

@@ -15,9 +15,9 @@ def voted(visitor: Visitor, n: int) -> None:
 def judged_and_studied(command: Command, served: Served) -> None:
     """Ask a judge of the battles, and study it, with the commands that the guide gives."""
     done = command(
-        *("judge", "run", "--method", "pairwise", "--judge", "pocket-judge"),
-        *("--cases", "arena", "--database", served.database, "--out", "verdicts.parquet"),
-    )
+        "judge", "run", "--method", "pairwise", "--judge", "pocket-judge",
+        "--cases", "arena", "--database", served.database, "--out", "verdicts.parquet",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     done = command("study", "judge", served.database, "verdicts.parquet", "--out", "study")
     assert done.returncode == 0, done.stderr

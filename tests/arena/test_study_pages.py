@@ -40,7 +40,8 @@ def rate_one(rater: Visitor, name: str, choice: str = "a") -> bool:
     answer = rater.post(f"/studies/{name}/rate", data=body)
     assert answer.status_code == 303, answer.text
     rater.get(answer.headers["location"])
-    remarks = {"reasons-a": "useful", "comment": f"Said by {choice}"}
+    remarks = {"reasons-a": "useful", "reasons-b": "incorrect", "confidence": "9"}
+    remarks |= {"comment": f"Said by {choice}"}
     assert rater.post(answer.headers["location"], data=remarks).status_code == 303
     return True
 
@@ -72,6 +73,8 @@ def test_no_rater_is_sent_a_model_an_id_or_what_others_say(arena: Served) -> Non
         own = json.loads(ada.get("/votes.json").text)["ratings"]
         assert {one["choice"] for one in own} == {"b"}
         assert {one["comment"] for one in own} == {"Said by b"}
+        assert own[0]["reasons"] == {"a": ["useful"], "b": ["incorrect"]}
+        assert {one["confidence"] for one in own} == {None}, "no level that is offered"
 
 
 def test_nobody_reads_what_others_rate_by_its_address(arena: Served) -> None:
@@ -280,9 +283,13 @@ def test_nobody_leaves_a_study_for_somebody_else(arena: Served) -> None:
 
 
 def test_the_head_leads_to_studies_where_there_is_one(arena: Served, tmp_path: Path) -> None:
-    write_study(arena.database, "any", planned(1))
+    for name in ("any", "newer"):
+        write_study(arena.database, name, planned(1))
     with arena.visitor() as ada:
         assert 'href="/studies"' in ada.get("/method").text
+        page = ada.get("/studies").text
+        assert page.index(">newer</a>") < page.index(">any</a>")
+        assert '>newer</a>\n<span class="aside">Not begun · about 1 to go</span>' in page
     with quick_arena(tmp_path) as other, other.visitor() as bob:
         assert 'href="/studies"' not in bob.get("/method").text
         assert "There is no study yet." in bob.get("/studies").text

@@ -10,18 +10,18 @@ from tests.command import Command, examples, refused, unexplained
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 
 KEYS = [
-    *("study", "raters", "agreement", "retest", "left", "left_in_repeats", "by_confidence"),
-    *("surer", "side_warnings", "share", "variance", "plan", "alpha", "alpha_plan"),
-    *("left_out", "sentences", "warnings"),
-]
+    "study", "raters", "agreement", "retest", "left", "left_in_repeats", "by_confidence",
+    "surer", "side_warnings", "share", "variance", "plan", "alpha", "alpha_plan",
+    "left_out", "sentences", "warnings",
+]  # fmt: skip
 OF_RATER = [
-    *("rater", "rated", "skipped", "seconds", "gold_right", "gold_rated", "gold"),
-    *("consensus", "agreement", "retest", "left"),
-]
+    "rater", "rated", "skipped", "seconds", "gold_right", "gold_rated", "gold",
+    "consensus", "agreement", "retest", "left",
+]  # fmt: skip
 OF_PLAN = [
-    *("enough", "n_items", "n_ratings", "raters", "designs", "one_more", "same_on_new"),
-    *("twice_as_many", "sentences"),
-]
+    "enough", "n_items", "n_ratings", "raters", "designs", "one_more", "same_on_new",
+    "twice_as_many", "sentences",
+]  # fmt: skip
 OF_ALPHA = ["enough", "n_items", "each", "designs", "one_more", "same_on_new", "sentences"]
 
 

@@ -156,6 +156,7 @@ def test_a_column_of_something_else_is_left_out_and_named(
         ("model,maker\nm00,x\n", (), "no column of numbers"),
         ("name,MMLU\nm00,1\n", (), "no column 'model'"),
         ("model,MMLU\nM-0,1\nM-1,2\n", (), "No model of 'scores.csv' is on the board"),
+        ("model,MMLU\nM-0,1\n", (), "and 7 more."),
         ("model,MMLU\nm00,1\n", ("--rounds", "1"), "--rounds 1 is too few"),
         ("model,MMLU\nm00,1\n", ("--level", "95"), "--level 95 is no level"),
         ("model,MMLU\nm00,1\n", ("--format", "pdf"), '"pdf" for --format'),

@@ -44,19 +44,19 @@ INPUTS: dict[str, Callable[[random.Random], list[Vote]]] = {
     "sixteen voters": lambda rng: drawn(rng, 32, 16),
 }
 COMMANDS = [
-    *("rate votes.csv", "rate votes.csv --by category", "rate votes.csv --cluster voter"),
-    *("race votes.csv --between w,x", "plan votes.csv", "attack votes.csv --runs 1"),
+    "rate votes.csv", "rate votes.csv --by category", "rate votes.csv --cluster voter",
+    "race votes.csv --between w,x", "plan votes.csv", "attack votes.csv --runs 1",
     "gate --candidate w --incumbent x --margin 20 votes.csv",
-    *("voters votes.csv", "value votes.csv", "mix votes.csv --mix c=.5,d=.5"),
-    *("factors votes.csv --by scaffold,tool", "rank rankings.csv", "reasons votes.csv"),
-    *("study judge votes.csv one.csv", "study judge votes.csv three.csv"),
-    *("study judge votes.csv one.csv --format md", "study judge votes.csv one.csv --format html"),
-    *("study panel three.csv --votes votes.csv", "study panel three.csv"),
+    "voters votes.csv", "value votes.csv", "mix votes.csv --mix c=.5,d=.5",
+    "factors votes.csv --by scaffold,tool", "rank rankings.csv", "reasons votes.csv",
+    "study judge votes.csv one.csv", "study judge votes.csv three.csv",
+    "study judge votes.csv one.csv --format md", "study judge votes.csv one.csv --format html",
+    "study panel three.csv --votes votes.csv", "study panel three.csv",
     "newcomer --votes votes.csv --verdicts one.csv --model w",
-    *("judge score one.csv --method pairwise", "judge score annotations.csv"),
-    *("judge score three.csv --method pairwise", "study scores benchmarks.csv votes.csv"),
-    *("gold gold.csv", "probe prompts votes.csv --by category", "probe judge runs.csv"),
-]
+    "judge score one.csv --method pairwise", "judge score annotations.csv",
+    "judge score three.csv --method pairwise", "study scores benchmarks.csv votes.csv",
+    "gold gold.csv", "probe prompts votes.csv --by category", "probe judge runs.csv",
+]  # fmt: skip
 JSON = [f"{one} --format json" for one in COMMANDS if "--format" not in one]
 
 FORBIDDEN = {

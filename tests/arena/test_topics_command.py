@@ -36,6 +36,14 @@ def test_private_topics_of_a_file_need_its_voters(command: Command, prompts: Pat
     body = json.loads(shown.stdout)
     assert body["private"]
     assert body["prompts"] % 5 == 0
+    table = command(*words, "--column", "voter=who", COLUMNS="200").stdout
+    one = "{mean:.2f} ({lowest:.2f} to {highest:.2f}).".format(**body["agreement"])
+    assert table.startswith(f"About {body['prompts']} prompts. Topics from other random starts")
+    assert table.splitlines()[0].endswith(f" agree with an adjusted Rand index of {one}")
+    topic = body["topics"][0]
+    share = f"{topic['prompts'] / body['prompts']:.1%}"
+    cells = (", ".join(topic["words"]), f"{topic['prompts']}", share, f"{topic['stability']:.2f}")
+    assert f"│ {' │ '.join(cells)} │" in " ".join(table.split())
 
 
 def test_private_topics_of_a_database_are_those_of_its_page(

@@ -162,6 +162,7 @@ def test_what_is_no_record_is_one_clear_line(command: Command, tmp_path: Path) -
     refused(command("verify", "gone.db"), "'gone.db'", "no such file")
     refused(command("verify", "sqlite:///gone.db"), "No database")
     refused(command("verify", "gone.csv"), "'gone.csv'", "no such file")
+    refused(command("verify", "gone.csv", "--head", "3f9c1a0"), "'3f9c1a0'", "8 to 64 characters")
     (tmp_path / "notes.txt").write_text("Dear diary" * 1000)
     refused(command("verify", "notes.txt"), "notes.txt", "not a database")
     (tmp_path / "votes.csv").write_text("model_a,model_b,winner\nx,y,model_a\n")

@@ -79,7 +79,7 @@ def test_columns_of_other_names_are_named(folder: Path) -> None:
 
 
 def test_an_attack_is_the_one_that_was_asked_for(folder: Path) -> None:
-    asked = {"strategy": "target", "accounts": 3, "votes": 7, "model": "slate", "runs": 1}
+    asked = {"strategy": "target", "accounts": 3, "votes": 7, "model": "slate", "runs": 2}
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
     one, other = (
         json.loads(invoke(["attack", "votes.parquet", *words, *more, "--format", "json"]).stdout)
@@ -87,6 +87,16 @@ def test_an_attack_is_the_one_that_was_asked_for(folder: Path) -> None:
     )
     assert {name: one[name] for name in asked} == asked
     assert one["moved"]["off"] != other["moved"]["off"]
+    shown = invoke(["attack", "votes.parquet", *words], columns=160).stdout
+    assert shown.startswith(
+        "Gain of slate by 3 accounts with 7 votes each (target), averaged over 2 runs:\n"
+    )
+    for which, gain in one["moved"].items():
+        ends = f"{gain['points_low']:+z.0f} to {gain['points_high']:+z.0f}"
+        row = f"│ {which} │ {gain['points']:+z.0f} │ {ends} │ {gain['ranks']:+z.1f} │"
+        assert row in " ".join(shown.split())
+    excluded = f"Excluded: {100 * one['left_out']:.0f}% of the attackers' votes, and "
+    assert f"\n{excluded}{100 * one['honest_left_out']:.1f}% of the others.\n" in shown
 
 
 @pytest.mark.parametrize(

@@ -367,12 +367,12 @@ def method(ada: Person, server: FaultyServer, served: Served) -> None:
 POSES: dict[str, Pose] = {
     pose.__name__.replace("_", "-"): pose
     for pose in (
-        *(empty, waiting, streaming, offline, stopped, ready, saving, voted, reasons, skipped),
-        *(failed, second_turn, failed_later, going_on, limited, interrupted, refused, missing),
-        *(keys, leaderboard, kind, kind_of_two, my_mix, value, refusals, topics),
-        *(battles, one_battle, my_battles, method),
+        empty, waiting, streaming, offline, stopped, ready, saving, voted, reasons, skipped,
+        failed, second_turn, failed_later, going_on, limited, interrupted, refused, missing,
+        keys, leaderboard, kind, kind_of_two, my_mix, value, refusals, topics,
+        battles, one_battle, my_battles, method,
     )
-}
+}  # fmt: skip
 
 
 def enter(ada: Person, served: Served, role: Role) -> None:
@@ -455,13 +455,13 @@ OF_THE_SMALL_MODEL: dict[str, Pose] = {"small": small}
 OF_A_TEAM: Mapping[str, Pose] = {
     pose.__name__.replace("_", "-"): pose
     for pose in (
-        *(sign_in, no_link, join, device, not_yours, hidden, erase, erased),
-        *(admin, admin_models, admin_voters, admin_erase),
+        sign_in, no_link, join, device, not_yours, hidden, erase, erased,
+        admin, admin_models, admin_voters, admin_erase,
     )
 } | {
     f"admin-{panel}": partial(admin, panel=f"/{panel}")
     for panel in ("people", "battles", "policies", "exports", "log")
-}
+}  # fmt: skip
 """Poses in the arena of a team, which asks who comes: see `team`."""
 
 

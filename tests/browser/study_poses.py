@@ -254,11 +254,11 @@ def research(ada: Person, served: Served, name: str) -> None:
 OF_STUDIES = {
     pose.__name__.replace("_", "-"): pose
     for pose in (
-        *(study_list, study_open, study_tests, study_failed, study_item, study_reasons),
-        *(study_order, study_no_choice, study_waiting, study_full, study_complete, study_through),
-        *(study_gone_on, study_figures, study_no_figures, study_looked, study_own_first),
+        study_list, study_open, study_tests, study_failed, study_item, study_reasons,
+        study_order, study_no_choice, study_waiting, study_full, study_complete, study_through,
+        study_gone_on, study_figures, study_no_figures, study_looked, study_own_first,
     )
-}
+}  # fmt: skip
 
 
 @contextmanager

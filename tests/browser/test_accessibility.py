@@ -109,10 +109,10 @@ def test_a_battle_that_failed(
     "path",
     [
         *(f"/leaderboard?view={view}" for view in VIEWS),
-        *("/value", "/votes", "/method", "/evaluation", "/battles", "/models"),
-        *("/nowhere", "/sign-in", "/join/nowhere"),
+        "/value", "/votes", "/method", "/evaluation", "/battles", "/models",
+        "/nowhere", "/sign-in", "/join/nowhere",
     ],
-)
+)  # fmt: skip
 def test_a_reading_page(voter: Person, path: str) -> None:
     voter.page.goto(f"{voter.url}{path}")
     assert_accessible(voter.page)

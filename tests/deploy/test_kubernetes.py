@@ -39,10 +39,10 @@ def test_every_manifest_is_valid_to_the_letter() -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        *("Deployment", "Service", "Ingress", "HorizontalPodAutoscaler", "PodDisruptionBudget"),
-        *("NetworkPolicy", "ServiceAccount"),
+        "Deployment", "Service", "Ingress", "HorizontalPodAutoscaler", "PodDisruptionBudget",
+        "NetworkPolicy", "ServiceAccount",
     ],
-)
+)  # fmt: skip
 def test_nothing_is_missing(kind: str) -> None:
     assert one(kind)["metadata"]["labels"]["app.kubernetes.io/name"] == "arena"
 

@@ -148,11 +148,11 @@ def test_files_of_the_page_are_not_limited(tmp_path: Path) -> None:
 
 
 USERS = (
-    *("Remote-User", "Remote-Email", "X-Remote-User", "X-User", "X-Webauth-User"),
-    *("X-Auth-Request-User", "X-Auth-Request-Email", "X-Auth-Request-Preferred-Username"),
-    *("X-Forwarded-User", "X-Forwarded-Email", "X-Forwarded-Preferred-Username"),
-    *("X-Authentik-Username", "X-Authentik-Email"),
-)
+    "Remote-User", "Remote-Email", "X-Remote-User", "X-User", "X-Webauth-User",
+    "X-Auth-Request-User", "X-Auth-Request-Email", "X-Auth-Request-Preferred-Username",
+    "X-Forwarded-User", "X-Forwarded-Email", "X-Forwarded-Preferred-Username",
+    "X-Authentik-Username", "X-Authentik-Email",
+)  # fmt: skip
 """Headers in which proxies that ask for a login usually say whose it is."""
 
 

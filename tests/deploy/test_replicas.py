@@ -20,9 +20,9 @@ pytestmark = needs_nginx
 
 KEY = "0b8f3c1e-6c0e-4a36-9d2d-6a5f4f1f7a55"
 WORK = (
-    *("judge", "work", "--method", "pairwise", "--judge", "pocket-judge", "--cases", "arena"),
-    *("--format", "json"),
-)
+    "judge", "work", "--method", "pairwise", "--judge", "pocket-judge", "--cases", "arena",
+    "--format", "json",
+)  # fmt: skip
 PROMPTS = [f"What is {number}?" for number in range(8)]
 TEXT = "So be it, and so on. " * 15
 OTHER = "Let it be, say I so. " * 15

@@ -53,6 +53,7 @@ async def test_a_pause_holds_everybody_and_lets_them_go_apart() -> None:
     clock, times = Clock(), list[float]()
     gate = throttle(NO_LIMITS, clock)
     gate.pause(30.0)
+    gate.pause(5.0)  # ends no longer one
 
     async def call() -> None:
         await gate.admit(1)
@@ -79,7 +80,8 @@ def test_a_class_is_tried_as_often_as_the_table_says(failure: FailureClass) -> N
     rng, error = np.random.default_rng(1), CallError(failure, "x")
     waits = (wait_before_retry(error, tries, rng) for tries in itertools.count(1))
     retries = list(itertools.takewhile(lambda wait: wait is not None, waits))
-    assert len(retries) == TRIES.get(failure, 1) - 1
+    most = {"rate_limit": 10, "overloaded": 8, "transport": 5}
+    assert len(retries) == most.get(failure, 1) - 1
 
 
 @pytest.mark.parametrize("failure", RETRIED)

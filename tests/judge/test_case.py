@@ -15,8 +15,8 @@ CASES = st.builds(lambda p, a, b: Case((Message("user", p),), a, b), TEXT, TEXT,
 
 def test_a_case_has_no_field_in_which_a_name_could_stand() -> None:
     assert {f.name for f in dataclasses.fields(Case)} == {
-        *("prompt", "response_a", "response_b", "earlier_a", "earlier_b", "reference")
-    }
+        "prompt", "response_a", "response_b", "earlier_a", "earlier_b", "reference"
+    }  # fmt: skip
     assert {f.name for f in dataclasses.fields(Message)} == {"role", "content", "images"}
 
 

@@ -87,7 +87,9 @@ def test_both_runs_are_one_and_each_row_says_whose_it_is() -> None:
     first = run((READ, READ), (READ, FailureClass.REFUSAL), stopped=Stop.ALIKE)
     theirs = [replace(one, cost_usd=0.5) for one in first.judged[2:]]
     second = replace(run(), judged=[replace(one, reading=READ, failure=None) for one in theirs])
+    first, second = replace(first, lessons=("no", "low")), replace(second, lessons=("low", "so"))
     both = together(first, second, "owl")
+    assert both.lessons == ("no", "low", "so")
     assert [(one.case_id, one.judge) for one in both.judged] == [
         *[(CASES[0].case.id, "")] * 2,
         *[(CASES[1].case.id, "owl")] * 2,

@@ -99,17 +99,15 @@ def test_a_verdict_that_was_not_offered_is_unread_and_no_tie(verdict: str) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "A", "[[D]]", "[[A", "A is better", "[[AB]]", "[[A/B]]", "[[A>B]]", "[[A]] [[D]]"),
-        *(
-            "[[A]] or, all in all, [[Tie]]",
-            "[[B]], no: [[Verdict: A and B]]",
-            "[[A]] [[B is better]]",
-            "[[A]]\nFinal verdict: [[I cannot decide]]",
-            "[[A]]\n\n**[[unclear]]**",
-            "At first [[B]], and then [[\u0410]].",  # Cyrillic
-        ),
+        "", "A", "[[D]]", "[[A", "A is better", "[[AB]]", "[[A/B]]", "[[A>B]]", "[[A]] [[D]]",
+        "[[A]] or, all in all, [[Tie]]",
+        "[[B]], no: [[Verdict: A and B]]",
+        "[[A]] [[B is better]]",
+        "[[A]]\nFinal verdict: [[I cannot decide]]",
+        "[[A]]\n\n**[[unclear]]**",
+        "At first [[B]], and then [[\u0410]].",  # Cyrillic
     ],
-)
+)  # fmt: skip
 def test_what_is_no_plain_verdict_is_unread(text: str) -> None:
     assert bracketed(text, SIDES) is None
 
@@ -125,15 +123,15 @@ def test_a_mark_off_the_scale_is_unread(score: str) -> None:
 
 
 DRESSED = [
-    *("[[ A ]]", "[[a]]", "**[[A]]**", "***[[A]]***", "`[[A]]`", "\\boxed{[[A]]}", "[[\nA\n]]"),
-    *("[[**A**]]", "[[`A`]]", "[['A']]", "[[“A”]]", "\\[\\[A\\]\\]", "\\[[A]\\]", "［［A］］"),
-    *("【【A】】", "［［Ａ］］", "[[Assistant A]]", "[[Answer A]]", "[[Response A]]"),
-    *("[[Model A]]", "[[Verdict: A]]", "[[Final verdict: Assistant A]]", "判断：【【A】】。"),
-    *("[A]", "**[A]**", "Better: [A]", "Final Verdict: **[A]**.", "My verdict is [A]", "【A】"),
-    *("The better answer is [A].", "Verdict: [A]\n\nIt says more.", "### Verdict: [A]"),
-    *("Assistant [B] leaves half of it out.\n\n[A]", "[[\u00a0A\u202f]]", "[[\u200bA\ufeff]]"),
-    *("[[Verdict:\u00a0A]]", "[[A]], as [[Flint]] says.", "[[A]]\n[[1]]"),
-]
+    "[[ A ]]", "[[a]]", "**[[A]]**", "***[[A]]***", "`[[A]]`", "\\boxed{[[A]]}", "[[\nA\n]]",
+    "[[**A**]]", "[[`A`]]", "[['A']]", "[[“A”]]", "\\[\\[A\\]\\]", "\\[[A]\\]", "［［A］］",
+    "【【A】】", "［［Ａ］］", "[[Assistant A]]", "[[Answer A]]", "[[Response A]]",
+    "[[Model A]]", "[[Verdict: A]]", "[[Final verdict: Assistant A]]", "判断：【【A】】。",
+    "[A]", "**[A]**", "Better: [A]", "Final Verdict: **[A]**.", "My verdict is [A]", "【A】",
+    "The better answer is [A].", "Verdict: [A]\n\nIt says more.", "### Verdict: [A]",
+    "Assistant [B] leaves half of it out.\n\n[A]", "[[\u00a0A\u202f]]", "[[\u200bA\ufeff]]",
+    "[[Verdict:\u00a0A]]", "[[A]], as [[Flint]] says.", "[[A]]\n[[1]]",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", DRESSED)
@@ -144,10 +142,10 @@ def test_a_verdict_is_parsed_in_whatever_dress(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("[[A > B]]", "[[A&gt;B]]", "[[A\\>B]]", "[[A＞B]]", "[[**A>B**]]", "【【A>B】】"),
-        *("[A>B]", "[A > B]", "My final verdict is: [A>B]", "\\[\\[A>B\\]\\]", "[[Verdict: A>B]]"),
+        "[[A > B]]", "[[A&gt;B]]", "[[A\\>B]]", "[[A＞B]]", "[[**A>B**]]", "【【A>B】】",
+        "[A>B]", "[A > B]", "My final verdict is: [A>B]", "\\[\\[A>B\\]\\]", "[[Verdict: A>B]]",
     ],
-)
+)  # fmt: skip
 def test_a_verdict_of_five_levels_is_parsed_in_whatever_dress(text: str) -> None:
     assert bracketed(text, ARROWS) == ARROWS["A>B"]
 
@@ -159,14 +157,14 @@ def test_a_sign_for_much_greater_is_two_of_them() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("Assistant [A] is better.", "I prefer [A]", "I prefer [A] to [B]", "not [A]"),
-        *("Worse: [B]", "Loser: [B]", "The worse answer is [B]", "[A]\n\n[B]"),
+        "Assistant [A] is better.", "I prefer [A]", "I prefer [A] to [B]", "not [A]",
+        "Worse: [B]", "Loser: [B]", "The worse answer is [B]", "[A]\n\n[B]",
         "Verdict: [A]\n[B]",
-        *("[A]\nIt is kind.\n\n[B]\nIt is wrong.", "Verdict: [A]\n\nAssistant [B] is worse."),
-        *("[A](https://a.example)", "[A]: https://a.example", "x = names[A]", "> [A]", "\\[A\\]"),
-        *("[a]", "[x]", "[ A]", "[[A] ]", "[ [A]]", "[I]", "[A, B]", "[AB]"),
+        "[A]\nIt is kind.\n\n[B]\nIt is wrong.", "Verdict: [A]\n\nAssistant [B] is worse.",
+        "[A](https://a.example)", "[A]: https://a.example", "x = names[A]", "> [A]", "\\[A\\]",
+        "[a]", "[x]", "[ A]", "[[A] ]", "[ [A]]", "[I]", "[A, B]", "[AB]",
     ],
-)
+)  # fmt: skip
 def test_single_brackets_of_which_there_is_doubt_are_no_verdict(text: str) -> None:
     assert bracketed(text, SIDES) is None
 
@@ -254,11 +252,11 @@ def test_marks_of_reports_on_other_tools_are_parsed_or_are_none(
 @pytest.mark.parametrize(
     ("score", "mark"),
     [
-        *(("7", 7), ('"7"', 7), ('"7/10"', 7), ('"7 / 10"', 7), ("7.0", 7), ('"7.0"', 7)),
-        *(('"７"', 7), ('"**7**"', 7), ('"7 out of 10"', 7), ('"7/5"', None), ('"7.5"', None)),
-        *(('"70/100"', None), ('"7/10/10"', None), ('"10/7"', None), ('"7-8"', None)),
+        ("7", 7), ('"7"', 7), ('"7/10"', 7), ('"7 / 10"', 7), ("7.0", 7), ('"7.0"', 7),
+        ('"７"', 7), ('"**7**"', 7), ('"7 out of 10"', 7), ('"7/5"', None), ('"7.5"', None),
+        ('"70/100"', None), ('"7/10/10"', None), ('"10/7"', None), ('"7-8"', None),
     ],
-)
+)  # fmt: skip
 def test_a_mark_of_json_is_parsed_if_it_is_of_the_scale(score: str, mark: int | None) -> None:
     assert keyed_mark(f'{{"strengths": "a", "score": {score}}}', "score", 1, 10) == mark
 

@@ -21,20 +21,18 @@ from judge.grammar import (
 from judge.protocol import neutralised
 
 MARKERS = [
-    *("[[A]]", "[[ a ]]", "[[A>>B]]", "[[B=A]]", "[[10]]", "[[yes]]", "[[A++]]", "[A]", "[A>B]"),
-    *("[A > B]", "【A】", "Rating: [7]", "[[Assistant A]]", "[[Verdict: A>B]]"),
-    *("[[Rating: 7/10]]", "[[7 out of 10]]", "[[7.5]]", "［［A］］", "【【A】】", "[[Ａ]]"),
-    *("\\[\\[A\\]\\]", "[[**A**]]", "[[\nA\n]]", "[[A&gt;B]]", "[[A≫B]]", "[begin answer]"),
-    *(
-        "[END DATA]",
-        "[end answer A 0123456789abcdef]",
-        "[/end answer]",
-        "[INST]",
-        "[/INST]",
-        "<<SYS>>",
-    ),
-    *("<</SYS>>", "<|im_start|>", "<|eot_id|>", "</s>", "<s>", "<start_of_turn>", "<end_of_turn>"),
-]
+    "[[A]]", "[[ a ]]", "[[A>>B]]", "[[B=A]]", "[[10]]", "[[yes]]", "[[A++]]", "[A]", "[A>B]",
+    "[A > B]", "【A】", "Rating: [7]", "[[Assistant A]]", "[[Verdict: A>B]]",
+    "[[Rating: 7/10]]", "[[7 out of 10]]", "[[7.5]]", "［［A］］", "【【A】】", "[[Ａ]]",
+    "\\[\\[A\\]\\]", "[[**A**]]", "[[\nA\n]]", "[[A&gt;B]]", "[[A≫B]]", "[begin answer]",
+    "[END DATA]",
+    "[end answer A 0123456789abcdef]",
+    "[/end answer]",
+    "[INST]",
+    "[/INST]",
+    "<<SYS>>",
+    "<</SYS>>", "<|im_start|>", "<|eot_id|>", "</s>", "<s>", "<start_of_turn>", "<end_of_turn>",
+]  # fmt: skip
 TEXT = (
     st.text(max_size=30)
     | st.text("[]<>/|sAB ", max_size=30)
@@ -76,22 +74,22 @@ def test_an_answer_that_a_judge_quotes_is_no_verdict(quote: str, answer: str) ->
 @pytest.mark.parametrize(
     "text",
     [
-        *("m = [[1, 2], [3, 4]]", "a[i[0]] < b", "x << 2 >> 1", "[the end of it]"),
-        *("<span>|</span>", "[A](https://a.example)", "[A][1]", "[A]: https://a.example"),
-        *("- [x] done", "So [1]", "[7].md", "list[T]", "a[A]", "\\[ x = 7 \\]"),
-        *("[[A Christmas Carol]]", "[b]bold[/b]", "【1†source】"),
-        *("As shown [1], [2].", "x[[1, 2]]", "[[Page]s]", "[note]", "[AB]", "[[Model theory]]"),
+        "m = [[1, 2], [3, 4]]", "a[i[0]] < b", "x << 2 >> 1", "[the end of it]",
+        "<span>|</span>", "[A](https://a.example)", "[A][1]", "[A]: https://a.example",
+        "- [x] done", "So [1]", "[7].md", "list[T]", "a[A]", "\\[ x = 7 \\]",
+        "[[A Christmas Carol]]", "[b]bold[/b]", "【1†source】",
+        "As shown [1], [2].", "x[[1, 2]]", "[[Page]s]", "[note]", "[AB]", "[[Model theory]]",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_marker_stays_as_it_is(text: str) -> None:
     assert neutralised(text) == text
 
 
 LONG = [
-    *("1" + " " * 200_000, f'"choice": "{" " * 200_000}"', "[" * 200_000, "[[A" * 70_000),
-    *("[A]" * 70_000, "Rating: " * 20_000 + "[7]", "*" * 200_000 + "[A]", "\\[" * 100_000),
-    *("[7] " * 50_000, "my " * 70_000 + "[7]", "Verdict is " * 20_000 + "[A]"),
-]
+    "1" + " " * 200_000, f'"choice": "{" " * 200_000}"', "[" * 200_000, "[[A" * 70_000,
+    "[A]" * 70_000, "Rating: " * 20_000 + "[7]", "*" * 200_000 + "[A]", "\\[" * 100_000,
+    "[7] " * 50_000, "my " * 70_000 + "[7]", "Verdict is " * 20_000 + "[A]",
+]  # fmt: skip
 
 
 @pytest.mark.timeout(30)
@@ -145,15 +143,24 @@ def test_a_constant_answer_with_a_few_words_changed_is_caught_too() -> None:
     assert repeated[0] > 0.9
 
 
+def test_a_response_of_which_half_recurs_recurs() -> None:
+    # Of the eight runs of eight words, four lie within the eleven words that all share.
+    shared = " ".join([*WORDS, "sea"])
+    texts = {f"p{n}": f"{shared} a{n} b{n} c{n} d{n}" for n in range(5)}
+    assert repeated_output(texts) == (1.0, 5, texts["p0"])
+
+
 def test_a_model_that_answers_each_prompt_by_itself_is_left_alone() -> None:
     assert repeated_output(different(100, np.random.default_rng(4))) is None
 
 
 def test_stock_refusals_now_and_then_are_no_constant_output() -> None:
     texts = different(90, np.random.default_rng(4))
-    refusals = {f"r{n}": "I am sorry, but I cannot help with that." for n in range(10)}
+    stock = "I am sorry, but I cannot help with that."
+    refusals = {f"r{n}": stock for n in range(10)}
     assert repeated_output(texts | refusals) is None
-    assert repeated_output(texts | refusals, share=0.05) is not None
+    assert repeated_output(texts | refusals, share=0.1) is None, "no more than that share"
+    assert repeated_output(texts | refusals, share=0.05) == (0.1, 100, stock)
 
 
 def test_nothing_to_look_at_is_nothing_repeated() -> None:

@@ -73,8 +73,8 @@ def test_every_part_of_a_call_changes_its_key() -> None:
         key(Request(messages, Parameters(max_tokens=1, temperature=0.0))),
         key(Request(messages, Parameters(max_tokens=1, top_logprobs=5))),
         key(Request(messages, Parameters(max_tokens=1, json_object=True))),
-        *(key(judge="judge-2"), key(order=Order.BA), key(draw=1)),
-    ]
+        key(judge="judge-2"), key(order=Order.BA), key(draw=1),
+    ]  # fmt: skip
     assert len({key(), *others}) == 1 + len(others)
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -407,17 +408,16 @@ def test_the_second_turn_is_shown_with_each_side_s_own_first_answer() -> None:
     text = published("mt_bench_pairs").ask(TWO, FENCE).messages[-1].content
     blocks = re.findall(rf"\[begin ([a-z ]+) {FENCE}\]\n(.*?)\n\[end", text)
     assert blocks == [
-        *[
-            ("user", "2 + 2?"),
-            ("earlier answer", "Four."),
-            ("user", "Plus 1?"),
-            ("answer", "Five."),
-        ],
-        *[("user", "2 + 2?"), ("earlier answer", "4."), ("user", "Plus 1?"), ("answer", "Six.")],
+        ("user", "2 + 2?"), ("earlier answer", "Four."), ("user", "Plus 1?"), ("answer", "Five."),
+        ("user", "2 + 2?"), ("earlier answer", "4."), ("user", "Plus 1?"), ("answer", "Six."),
         ("reference", "4; 5"),
-    ]
+    ]  # fmt: skip
     turned = published("mt_bench_pairs").ask(TWO.swapped(), FENCE)
     assert shown(turned) == ["Six.", "Five."]
+    with_system = replace(TWO, prompt=(Message("system", "Be brief."), *TWO.prompt))
+    text = published("mt_bench").ask(with_system, FENCE).messages[-1].content
+    speakers = ["system", "user", "earlier answer", "user", "answer", "reference"]
+    assert re.findall(rf"\[begin ([a-z ]+) {FENCE}", text) == speakers
 
 
 def test_a_right_answer_is_shown_where_there_is_one_and_nothing_stands_for_it_elsewhere() -> None:

@@ -12,7 +12,7 @@ from judge.case import CUT, FILTERED, Case, FailureClass, Message, Order, Reply,
 from judge.grammar import Items, Preference, Questions, Rating, Reading, pooled
 from judge.methods import PAIRS, SINGLES, WRITER, margined, published, unanswered
 from judge.methods import method as named
-from judge.methods.file import reward, with_margin
+from judge.methods.file import with_margin
 from judge.protocol import Method
 from judge.verdict import Judged, constant_reading
 from rating.errors import DataError
@@ -32,10 +32,10 @@ CASE = case(7)
 POINTS = ("Is it right?", "Is it short?", "Is it kind?")
 LISTS = {CASE.prompt_id: POINTS}
 PAIRED: list[Method] = [
-    *(named("alpaca_eval"), named("alpaca_eval_sampled"), named("alpaca_eval_verbal")),
-    *(named("arena_hard"), named("mt_bench_pairs"), named("pairwise")),
+    named("alpaca_eval"), named("alpaca_eval_sampled"), named("alpaca_eval_verbal"),
+    named("arena_hard"), named("mt_bench_pairs"), named("pairwise"),
     named("wildbench_reward").with_checklists(LISTS),
-]
+]  # fmt: skip
 SINGLE: list[Method] = [
     named("wildbench_score").with_checklists(LISTS),
     named("checklist").with_checklists(LISTS),
@@ -69,10 +69,6 @@ def name_of(method: Method) -> str:
 def test_a_template_that_changed_gets_its_new_hash_here(method: Method) -> None:
     """Another hash means other calls: everything that was journalled is asked again."""
     assert method.description.template.hash == HASHES[name_of(method)]
-
-
-def test_every_method_has_a_name_of_its_own() -> None:
-    assert len({name_of(method) for method in ALL}) == len(ALL)
 
 
 @pytest.mark.parametrize("method", PAIRED, ids=name_of)
@@ -188,6 +184,8 @@ def test_a_reply_is_read(method: Method, text: str, reading: object) -> None:
         (Reply(text="Both have merits."), FailureClass.UNPARSED),
         (Reply(text=""), FailureClass.UNPARSED),
         (Reply(text="I'm sorry, but I can't compare these."), FailureClass.REFUSAL),
+        (Reply(text="As an AI, I take no side."), FailureClass.REFUSAL),
+        (Reply(text="Both have merits. I cannot tell them apart."), FailureClass.UNPARSED),
         (Reply(text="", finish_reason=FILTERED), FailureClass.REFUSAL),
     ],
 )
@@ -230,10 +228,10 @@ def test_samples_become_the_share_in_which_the_first_was_preferred() -> None:
 @pytest.mark.parametrize(
     ("first", "margin", "expected"),
     [
-        *((0.75, 500, 0.5), (0.75, 995, 0.75), (0.75, None, 0.75), (1.0, 500, 1.0)),
-        *((0.25, 500, 0.25), (0.5, 0, 0.5)),
+        (0.75, 500, 0.5), (0.75, 995, 0.75), (0.75, None, 0.75), (1.0, 500, 1.0),
+        (0.25, 500, 0.25), (0.5, 0, 0.5),
     ],
-)
+)  # fmt: skip
 def test_a_slight_win_by_a_much_longer_reply_is_a_tie(
     first: float, margin: int | None, expected: float
 ) -> None:
@@ -243,22 +241,12 @@ def test_a_slight_win_by_a_much_longer_reply_is_a_tie(
     assert turned == Preference(1 - expected)
 
 
-@given(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
-def test_rewards_are_mirrored_when_the_sides_are(first: float) -> None:
-    assert reward(Preference(first)) == -reward(Preference(first).swapped())
-
-
 @pytest.mark.parametrize("scale", [(5, 5), (3, 1), (-1, 5), (1, 1000)])
 def test_a_rubric_needs_a_scale(scale: tuple[int, int]) -> None:
     with pytest.raises(DataError, match="scale"):
         named("rubric", rubric="good or bad", scale=scale)
     with pytest.raises(DataError, match="empty"):
         named("rubric", rubric="  ")
-
-
-def test_a_share_of_items_needs_every_item() -> None:
-    assert Items((True, False, True, True)).share() == 0.75
-    assert Items((True, None)).share() is None
 
 
 @pytest.mark.parametrize("first", [-0.1, 1.1, math.nan])

@@ -95,6 +95,7 @@ def test_a_reply_that_is_long_or_thought_enough_teaches_nothing() -> None:
     assert terms.thinking_tokens == 0
     assert Terms(Profile(reasoning_effort="low")).thinking_tokens == THINKING_TOKENS
     none = Terms(Profile(reasoning_effort="none", thinking_tokens=0))
+    assert none.profile.decoding == {"reasoning_effort": "none", "thinking_tokens": 0}
     none.saw(Reply(text="<think>", finish_reason=CUT), JSON)
     assert none.thinking_tokens == 0
 
@@ -102,9 +103,9 @@ def test_a_reply_that_is_long_or_thought_enough_teaches_nothing() -> None:
 def test_the_time_out_follows_the_pace() -> None:
     terms = Terms()
     assert terms.seconds() == 300.0
-    for _ in range(200):
+    for n in range(1, 201):
         terms.saw(Reply(text="", latency_s=0.2), JSON)
-    assert terms.seconds() == 20.0
+        assert terms.seconds() == (300.0 if n < 10 else 20.0)
     for _ in range(20):
         terms.saw(Reply(text="", latency_s=12.0), JSON)
     assert terms.seconds() == 48.0
@@ -114,11 +115,11 @@ def test_the_time_out_follows_the_pace() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        *({"thinking_tokens": -1}, {"thinking_tokens": 10_000_001}, {"temperature": 101}),
-        *({"timeout_s": 0}, {"timeout_s": math.inf}, {"timeout_s": 86_401}),
+        {"thinking_tokens": -1}, {"thinking_tokens": 10_000_001}, {"temperature": 101},
+        {"timeout_s": 0}, {"timeout_s": math.inf}, {"timeout_s": 86_401},
         {"batch_discount": 1.1},
     ],
-)
+)  # fmt: skip
 def test_a_profile_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(DataError, match=next(iter(wrong))):
         Profile(**wrong)  # type: ignore[arg-type]

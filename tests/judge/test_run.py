@@ -12,6 +12,7 @@ from judge.report.run import rows_and_report
 from judge.tables.cases import NamedCase
 from judge.verdict import position_effect_of, verdicts
 from rating import Outcome
+from rating.errors import DataError
 from tests.judge.runs import judge, never, statuses
 from tests.judge.scripted import OPTIONS, Memory, MemoryJournal, case, cases, fence, judged
 
@@ -80,6 +81,8 @@ async def test_equal_responses_are_settled_without_asking() -> None:
     run = await judged([same], named("pairwise"), judge(never), MemoryJournal())
     assert statuses(run.judged) == {"settled"}
     assert verdicts(run.judged)[same.id].outcome is Outcome.TIE
+    with pytest.raises(DataError, match=r"^0 case in both orders"):
+        position_effect_of(run.judged)
 
 
 async def test_no_call_ever_carries_the_fence_of_another() -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from judge.calls import AGAIN, Profile, RateLimits, Terms, forecast
 from judge.case import FILTERED, CallError, FailureClass, Reply, Request
+from judge.methods import WRITER, published
 from judge.methods import method as named
-from judge.runs import Progress
+from judge.runs import Progress, judge_all
+from judge.tables.cases import NamedCase
 from judge.verdict import Stop
 from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, Comparing, error, failing, judge, never, statuses
@@ -163,6 +165,15 @@ async def test_requests_that_are_all_rejected_stop_a_run_and_some_do_not() -> No
     run = await judged(cases(200), named("pairwise"), judge(the_first), MemoryJournal())
     assert (run.stopped, run.by_status) == (None, {"rejected": 100, "read": 300})
 
+    def refused_once(request: Request, before: int) -> Reply | Exception:
+        once = not one.asked.total() - 1
+        return Reply(text="", finish_reason=FILTERED) if once else error(FailureClass.REJECTED)
+
+    one = judge(refused_once)
+    options = replace(OPTIONS, concurrency=1)
+    run = await judged(cases(20), named("pairwise"), one, MemoryJournal(), options)
+    assert (run.stopped, run.by_status) == (None, {"refusal": 1, "rejected": 39}), "a reply came"
+
 
 DEAREST = PRICE.cost(0, 1024)  # a reply of pairwise
 
@@ -176,6 +187,7 @@ async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_o
     assert first.spent_usd is not None
     assert 4 * EACH < first.spent_usd <= limit
     assert "with a reply of 1,024 tokens" in first.why
+    assert first.why.endswith(f"${limit - first.spent_usd:.2g} is left")
     assert first.spent_usd == pytest.approx(first.n_asked * EACH)
     assert first.by_status["pending"] == 40 - first.n_asked
     assert memory.holders == {}
@@ -184,6 +196,31 @@ async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_o
     assert second.stopped is None
     assert set(asked.answered.values()) == {1}
     assert sum(row.cost_usd or 0 for row in second.judged) == pytest.approx(40 * EACH)
+
+
+async def test_checklists_and_the_verdicts_by_them_are_paid_from_one_budget() -> None:
+    lines = "\n".join(f"- Is it {word}?" for word in ("right", "short", "kind", "clear", "new"))
+    checks = "\n".join(f"{n}: [[yes]]" for n in range(1, 6))
+
+    def script(request: Request, before: int) -> Reply:
+        writes = "write checklists" in request.messages[0].content
+        return Reply(text=lines if writes else checks, tokens_in=100, tokens_out=10)
+
+    responses = [NamedCase(f"b{n}", f"p{n}", ("flint",), case(n, b=None)) for n in range(30)]
+    methods = named("checklist"), published(WRITER)
+    most = max(one.description.parameters.max_tokens for one in methods)
+    limit = PRICE.cost(2000, most) + 40 * EACH  # 30 checklists, and some of 30 verdicts
+    options = replace(OPTIONS, price=PRICE, limit_usd=limit, concurrency=1)
+    of_script, journal = judge(script), MemoryJournal()
+    run = await judge_all(responses, methods[0], of_script, journal, options, lambda _: None)
+    assert run.stopped is Stop.BUDGET
+    assert run.spent_usd == pytest.approx(run.n_asked * EACH)
+    assert 30 < run.n_asked < 60
+    assert (run.spent_usd or 0.0) <= limit
+    nothing = replace(options, limit_usd=0.0)
+    run = await judge_all(responses, methods[0], of_script, MemoryJournal(), nothing, print)
+    assert (run.stopped, run.n_asked, run.by_status) == (Stop.BUDGET, 0, {"pending": 30})
+    assert run.why.startswith("the next request would exceed the budget of $0")
 
 
 async def test_replies_that_ended_badly_are_booked_and_count_towards_the_budget() -> None:
@@ -251,8 +288,12 @@ async def test_progress_counts_up_to_the_whole_and_foresees_the_end() -> None:
     assert (seen[-1].n_total, seen[-1].left_s) == (20, 0)
     assert seen[-1].faults == {FailureClass.TRANSPORT: 20}
     assert seen[-1].spent_usd == pytest.approx(20 * EACH)
-    halfway = seen[9]
-    assert halfway.left_s == pytest.approx(seen[-1].elapsed_s - halfway.elapsed_s, rel=0.5)
+    memory, again = Memory(), list[Progress]()
+    await judged(cases(5), named("pairwise"), judge(), MemoryJournal(memory))
+    journal = MemoryJournal(memory)
+    await judged(cases(10), named("pairwise"), judge(), journal, options, again.append)
+    assert (again[9].n_recalled, again[9].left_s) == (10, None), "what was recalled took no time"
+    assert again[14].left_s == again[14].elapsed_s > 0
 
 
 async def test_a_case_that_does_not_fit_the_method_is_an_error() -> None:

@@ -75,13 +75,13 @@ def read(pieces: list[str], *, is_cut: bool, holds: bool = False) -> tuple[str, 
 
 WORDS = st.sampled_from(
     [
-        *("<think>", "</think>", "<|channel|>", "<|message|>", "<|start|>", "<|end|>", "final"),
-        *("analysis", "assistant", "assistantfinal", "[THINK]", "[/THINK]", "</s>", "<s>"),
-        *("<|im_end|>", "`", "``", "```", "~~~", "\n", " ", "<", "|>", "[", "Four", "é", "X"),
-        *("<|channel>thought", "<channel|>", "Here is my thought process:", "<reason>"),
-        *("</reason>", "- ", "</seed:think>", "◁think▷", "◁/think▷", "Here is my response:"),
+        "<think>", "</think>", "<|channel|>", "<|message|>", "<|start|>", "<|end|>", "final",
+        "analysis", "assistant", "assistantfinal", "[THINK]", "[/THINK]", "</s>", "<s>",
+        "<|im_end|>", "`", "``", "```", "~~~", "\n", " ", "<", "|>", "[", "Four", "é", "X",
+        "<|channel>thought", "<channel|>", "Here is my thought process:", "<reason>",
+        "</reason>", "- ", "</seed:think>", "◁think▷", "◁/think▷", "Here is my response:",
     ]
-)
+)  # fmt: skip
 REPLIES = st.lists(WORDS, max_size=12).map("".join)
 
 
@@ -101,13 +101,13 @@ def test_however_a_reply_is_cut_it_has_the_same_answer_and_thoughts(
 
 PAIRS = st.sampled_from(
     [
-        *(("<think>", "</think>"), ("<thought>", "</thought>"), ("<seed:think>", "</seed:think>")),
-        *(("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷")),
+        ("<think>", "</think>"), ("<thought>", "</thought>"), ("<seed:think>", "</seed:think>"),
+        ("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"),
         ("<|START_THINKING|>", "<|END_THINKING|>"),
         ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
         ("<|channel>thought\n", "<channel|>"),
     ]
-)
+)  # fmt: skip
 
 
 @given(st.text(max_size=20), PAIRS, st.text(st.characters(exclude_characters="<[◁")), st.data())
@@ -156,11 +156,13 @@ def test_a_quotation_beside_a_mark_does_not_make_it_one(mark: str) -> None:
 
 def test_the_tokens_of_an_answer_are_those_behind_its_thoughts() -> None:
     tokens = [
-        TokenLogprob(piece, -0.1) for piece in ("<th", "ink>m?", "</think>", "\n", "M", "</s>")
+        TokenLogprob(piece, -0.1) for piece in ("<th", "ink>M?", "</think>", "\n", "M", "</s>")
     ]
     assert answer_tokens(tokens) == (tokens[4],)
     assert answer_tokens(tokens[4:5]) == (tokens[4],)
     assert answer_tokens(tokens[:2]) == ()
+    joined = TokenLogprob("\nM", -0.1)
+    assert answer_tokens([*tokens[:3], joined]) == (joined,)
 
 
 def test_a_reply_of_json_is_left_alone() -> None:

@@ -21,13 +21,13 @@ ANSWERS = (A, B, TIE, BAD, None)
 @pytest.mark.parametrize(
     ("as_is", "swapped", "outcome", "leaning"),
     [
-        *((A, B, A, None), (B, A, B, None), (TIE, TIE, TIE, None), (BAD, BAD, BAD, None)),
-        *((A, A, TIE, "first"), (B, B, TIE, "second"), (A, TIE, TIE, "first")),
-        *((TIE, A, TIE, "first"), (B, TIE, TIE, "second"), (TIE, BAD, TIE, None)),
-        *((A, None, None, None), (None, B, None, None), (None, TIE, None, None)),
+        (A, B, A, None), (B, A, B, None), (TIE, TIE, TIE, None), (BAD, BAD, BAD, None),
+        (A, A, TIE, "first"), (B, B, TIE, "second"), (A, TIE, TIE, "first"),
+        (TIE, A, TIE, "first"), (B, TIE, TIE, "second"), (TIE, BAD, TIE, None),
+        (A, None, None, None), (None, B, None, None), (None, TIE, None, None),
         (None, None, None, None),
     ],
-)
+)  # fmt: skip
 def test_a_win_needs_both_orders(
     as_is: Outcome | None, swapped: Outcome | None, outcome: Outcome | None, leaning: str | None
 ) -> None:
@@ -42,12 +42,6 @@ def test_naming_the_sides_the_other_way_round_turns_the_verdict_and_not_the_lean
     here, there = reconcile("c", one, other), reconcile("c", other, one)
     assert there.outcome == (here.outcome and here.outcome.swapped())
     assert there.inconsistent == here.inconsistent
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_an_unread_side_is_undecided_and_never_a_tie(answer: Outcome | None) -> None:
-    assert reconcile("c", answer, None).outcome is None
-    assert reconcile("c", None, answer).outcome is None
 
 
 def test_consistency_counts_by_direction_and_leaves_the_undecided_out() -> None:
@@ -73,22 +67,6 @@ def test_the_mean_preference_does_not_know_the_order(one: Preference, other: Pre
     assert here is not None
     assert there == pytest.approx(1 - here)
     assert preference_for_a(one, None) is None
-
-
-@given(st.lists(st.tuples(PREFERENCES, PREFERENCES), min_size=2, max_size=9))
-def test_the_effect_of_the_place_is_the_same_whatever_the_sides_are_called(
-    both: list[tuple[Preference, Preference]],
-) -> None:
-    here = position_effect(both)
-    there = position_effect([(other, one) for one, other in both])
-    assert here.effect == pytest.approx(there.effect)
-    assert -0.5 <= here.effect <= 0.5
-
-
-def test_a_judge_without_a_leaning_has_no_effect_of_the_place() -> None:
-    fair = [(Preference(p), Preference(1 - p)) for p in (0.1, 0.5, 0.9)]
-    assert position_effect(fair).effect == pytest.approx(0, abs=1e-15)
-    assert position_effect(fair).standard_error == pytest.approx(0, abs=1e-15)
 
 
 def test_an_effect_from_one_case_is_refused() -> None:
@@ -124,18 +102,13 @@ def test_a_subset_asked_twice_takes_a_planted_leaning_off_those_asked_once() -> 
     assert corrected == pytest.approx(0.5, abs=4 * error)
 
 
-def test_the_correction_has_the_opposite_sign_in_the_other_order() -> None:
-    effect = position_effect([(Preference(0.8), Preference(0.6))] * 2)
-    assert effect.corrected(Preference(0.7), Order.AB) == pytest.approx(0.5)
-    assert effect.corrected(Preference(0.7), Order.BA) == pytest.approx(0.5)
-
-
 def test_a_budget_swaps_the_share_it_was_given_and_is_fair_about_who_comes_first() -> None:
     """4,000 draws: 4 standard errors are .024 of the share and .032 of the coin."""
     orders = [orders_within_budget(f"case {n}", seed="s", share=0.2) for n in range(4000)]
     assert np.mean([len(asked) == 2 for asked in orders]) == pytest.approx(0.2, abs=0.026)
     assert np.mean([asked[0] is Order.AB for asked in orders]) == pytest.approx(0.5, abs=0.032)
     assert all(set(asked) == set(Order) for asked in orders if len(asked) == 2)
+    assert {asked[0] for asked in orders if len(asked) == 2} == set(Order), "drawn apart"
 
 
 def test_a_larger_share_only_adds_orders_and_another_seed_draws_anew() -> None:

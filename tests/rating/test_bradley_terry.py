@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import approx_fprime
 from sklearn.linear_model import LogisticRegression
 
 from rating import (
@@ -11,7 +11,6 @@ from rating import (
     ConvergenceError,
     DataError,
     NotIdentifiedError,
-    Outcome,
     fit_bradley_terry,
     hessian_covariance,
     likelihood,
@@ -51,6 +50,13 @@ def test_three_wins_to_one_are_a_gap_of_log_three_and_a_known_loss() -> None:
     assert fit.log_likelihood == pytest.approx(3 * np.log(0.75) + np.log(0.25))
     assert fit.log_loss == pytest.approx(-fit.log_likelihood / 4)
     assert fit.n_votes == 4
+    sides = Comparisons.from_arrays("xx", "yy", ["model_a", "model_b"], weight=[3.0, 1.0])
+    heavy, held = fit_bradley_terry(sides), fit_bradley_terry(sides, ridge=0.5)
+    assert heavy.n_votes == 2
+    assert heavy.log_loss == pytest.approx(fit.log_loss)
+    p = 1 / (1 + np.exp(-2 * held.theta[0]))
+    assert 4 * held.log_loss == pytest.approx(-3 * np.log(p) - np.log(1 - p))
+    assert -held.log_likelihood == pytest.approx(4 * held.log_loss)
 
 
 # Other implementations
@@ -79,25 +85,6 @@ def test_logistic_regression_finds_the_same_ridge_strengths(
     assert ours == pytest.approx(theirs.coef_[0], abs=1e-5)
 
 
-def test_a_general_optimiser_on_single_votes_finds_the_same_strengths(
-    rng: np.random.Generator,
-) -> None:
-    rows = random_votes(rng, n=150, n_models=4)
-
-    def loss(theta: np.ndarray) -> float:
-        total = 0.0
-        for a, b, outcome, _ in rows:
-            probability = 1 / (1 + np.exp(theta[int(b[1])] - theta[int(a[1])]))
-            score = Outcome(outcome).score_a
-            total -= score * np.log(probability) + (1 - score) * np.log(1 - probability)
-        return total + float(theta.sum() ** 2)
-
-    theirs = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-5})
-    fit = fit_bradley_terry(votes(rows))
-    assert fit.theta == pytest.approx(theirs.x, abs=1e-5)
-    assert -fit.log_likelihood == pytest.approx(theirs.fun, abs=1e-8)
-
-
 # Derivatives
 
 
@@ -115,16 +102,6 @@ def test_gradient_and_hessian_are_those_of_finite_differences(seed: int, ridge: 
     assert table.evaluate(theta).hessian == pytest.approx(bend, abs=1e-4)
 
 
-@settings(max_examples=25)
-@given(seeds)
-def test_the_gradient_vanishes_and_the_strengths_sum_to_zero(seed: int) -> None:
-    data = votes(random_votes(np.random.default_rng(seed)))
-    fit = fit_bradley_terry(data)
-    assert np.abs(ScoreTable(data.wins()).evaluate(fit.theta).gradient).max() <= 1e-9
-    assert abs(fit.theta.sum()) < 1e-12
-    assert np.abs(fit.hessian.sum(axis=1)).max() < 1e-9
-
-
 # Identities
 
 
@@ -132,24 +109,13 @@ def test_a_tie_is_half_a_win_for_each_side() -> None:
     ties = fit_bradley_terry(votes([("x", "y", "tie"), ("y", "x", "both_bad"), *UNEVEN]))
     halves = fit_bradley_terry(votes([("x", "y", "model_a"), ("x", "y", "model_b"), *UNEVEN]))
     assert ties.theta == pytest.approx(halves.theta, abs=1e-12)
+    assert ties.log_likelihood == pytest.approx(halves.log_likelihood)
 
 
 UNEVEN = [("x", "y", "model_a")] * 3
 
 
 # Limits
-
-
-def test_a_stronger_ridge_pulls_the_strengths_to_zero(rng: np.random.Generator) -> None:
-    data = votes(random_votes(rng))
-    sizes = [float(np.abs(fit_bradley_terry(data, ridge=r).theta).max()) for r in (0, 1, 100, 1e9)]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[-1] < 1e-6
-
-
-def test_equal_scores_give_equal_strengths() -> None:
-    fit = fit_bradley_terry(votes([("x", "y", "tie"), ("y", "z", "tie")]))
-    assert fit.theta.tolist() == [0, 0, 0]
 
 
 def test_a_nearly_undefeated_model_is_placed_exactly() -> None:
@@ -174,18 +140,8 @@ def test_a_long_chain_of_upsets_converges() -> None:
 
 UNIDENTIFIED = {
     "undefeated": [("x", "y", "tie"), ("top", "x", "model_a")],
-    "winless": [("x", "y", "tie"), ("x", "last", "model_a")],
     "disconnected": [("x", "y", "tie"), ("v", "w", "tie")],
-    "one group always wins": [("x", "y", "tie"), ("v", "w", "tie"), ("x", "v", "model_a")],
-    "empty": [],
-    "only against itself": [("x", "x", "tie")],
 }
-
-
-@pytest.mark.parametrize("case", UNIDENTIFIED)
-def test_a_board_without_a_finite_fit_raises(case: str) -> None:
-    with pytest.raises(NotIdentifiedError):
-        fit_bradley_terry(votes(UNIDENTIFIED[case]))
 
 
 def test_the_error_names_the_groups() -> None:

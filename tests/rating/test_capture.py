@@ -53,7 +53,10 @@ def test_no_attack_of_so_many_votes_changes_the_first_ranks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wins = a_board(rng)
     order = first(wins, len(wins))
-    for held in certify(wins, 1, most_ranks=3):
+    ranks = certify(wins, 1, most_ranks=3)
+    enough = [one.sufficient_votes for one in ranks]
+    assert enough == sorted(enough, reverse=True)
+    for held in ranks:
         attacks = []
         for k in range(held.ranks):
             for below in order[k + 1 :]:

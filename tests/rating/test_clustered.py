@@ -21,6 +21,7 @@ from rating import (
 )
 from rating.comparisons import Comparisons
 from rating.covariance import Cluster, grouping
+from rating.leave_out import two_way
 from rating.likelihood import cell_objective
 from tests.rating.builders import by_cluster
 from tests.rating.drawn import Drawn, draw
@@ -100,17 +101,6 @@ def test_clusters_beyond_one_chunk_are_all_counted(
     assert by_cluster(result, data) == pytest.approx(whole, rel=1e-6, abs=1e-12)
 
 
-def test_cells_split_in_two_are_the_same_votes(rng: np.random.Generator) -> None:
-    rows = draw(rng, "rao-kupper", n=700)
-    twice = [np.concatenate([x, x]) for x in (rows.a, rows.b, rows.outcome, rows.voter)]
-    a, b, outcome, voter = twice
-    split = Comparisons.from_codes(rows.models, a, b, outcome, voter=voter)
-    whole = rows.comparisons(voter=rows.voter, votes=np.full(700, 2))
-    one, two = fit(split, ties="rao-kupper"), fit(whole, ties="rao-kupper")
-    assert one.x == pytest.approx(two.x, abs=1e-10)
-    assert by_cluster(one, split) == pytest.approx(by_cluster(two, whole), rel=1e-7)
-
-
 def test_two_ways_are_added_contrast_by_contrast(rng: np.random.Generator) -> None:
     rows = draw(rng, "half", n=3000, n_voters=20, n_prompts=25)
     data = rows.comparisons(voter=rows.voter, prompt=rows.prompt)
@@ -123,6 +113,12 @@ def test_two_ways_are_added_contrast_by_contrast(rng: np.random.Generator) -> No
     )
     ours = infer(fitted, data, ("voter", "prompt")).of(pair)
     assert ours.by_clusters[0] == pytest.approx(voters + max(0.0, prompts - both), rel=1e-8)
+    by_voter, by_prompt = (infer(fitted, data, (kind,)).of(pair) for kind in CLUSTERS)
+    assert (ours.by_prompt, ours.prompt_df) == (by_prompt.variance, by_prompt.df)
+    one, other = ((each.variance, each.df) for each in (by_voter, by_prompt))
+    total = two_way(one, other, np.array([both]))
+    assert np.array([ours.variance, ours.df]) == pytest.approx(np.array(total))
+    assert ours.effective == min(by_voter.effective, by_prompt.effective)
 
 
 def test_the_boundary_has_no_error_for_the_parameter_of_ties(rng: np.random.Generator) -> None:

@@ -33,11 +33,6 @@ def test_a_model_seen_only_on_side_b_is_a_model() -> None:
     assert votes([("x", "y", "model_a"), ("x", "z", "model_b")]).models == ("x", "y", "z")
 
 
-def test_battles_of_a_model_against_itself_are_set_aside_and_counted() -> None:
-    data = votes([("x", "x", "tie"), ("z", "z", "model_a"), ("x", "y", "model_a")])
-    assert (data.n_self, data.n_votes, data.models) == (2, 1, ("x", "y"))
-
-
 def test_outcomes_may_be_arrays_of_strings_or_of_members() -> None:
     as_text = Comparisons.from_arrays(np.array(A), np.array(B), np.array(["model_a", "tie"]))
     members = Comparisons.from_arrays(A, B, [Outcome.A, Outcome.TIE])
@@ -99,9 +94,10 @@ def test_a_missing_voter_among_known_ones_raises(voter: object) -> None:
 
 
 def test_weights_are_summed_beside_the_count_of_votes() -> None:
-    data = Comparisons.from_arrays(A, B, WON, weight=[2.0, 0.5])
-    assert (data.votes.tolist(), data.weight.tolist()) == ([2], [2.5])
-    assert data.weight_sq.tolist() == [4.25]
+    data = Comparisons.from_arrays(A, B, WON, weight=[2.0, 1.5])
+    assert (data.votes.tolist(), data.weight.tolist()) == ([2], [3.5])
+    assert data.weight_sq.tolist() == [6.25]
+    assert data.votes_per_model().tolist() == [2, 2]
 
 
 def test_the_order_of_the_votes_leaves_no_trace(rng: np.random.Generator) -> None:
@@ -170,6 +166,8 @@ def test_voters_and_prompts_are_numbered_without_gaps() -> None:
     assert data.prompt is not None
     assert (data.voter.tolist(), data.n_voters) == ([0, 1], 2)
     assert (data.prompt.tolist(), data.n_prompts) == ([0, 0], 1)
+    part = data.subset(slice(1))
+    assert [len(codes) for codes in (part.voter, part.prompt) if codes is not None] == [1, 1]
 
 
 def test_huge_codes_do_not_overflow(rng: np.random.Generator) -> None:

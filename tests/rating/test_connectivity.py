@@ -29,13 +29,19 @@ def test_no_votes_are_described_as_such() -> None:
 def test_disconnected_groups_are_named() -> None:
     groups = connectivity(votes([("x", "y", "tie"), ("v", "w", "tie"), ("w", "u", "tie")]))
     assert groups.connected == (("u", "v", "w"), ("x", "y"))
-    assert "u, v, w; x, y" in groups.describe()
+    assert groups.describe() == (
+        "The models fall into 2 groups with no votes between them: u, v, w; x, y. Collect votes "
+        "across the groups."
+    )
 
 
 def test_an_undefeated_model_is_named_as_unbeaten_and_the_rest_as_winless_against_it() -> None:
     groups = connectivity(wins([("x", "y", 1), ("y", "x", 1), ("top", "x", 3)]))
     assert (groups.unbeaten, groups.winless) == ((("top",),), (("x", "y"),))
-    assert "The other models never won or tied against: top." in groups.describe()
+    assert groups.describe().startswith(
+        "The other models never won or tied against: top. Never won or tied against the others: "
+        "x, y. Their strengths have no finite value"
+    )
 
 
 def test_a_group_that_always_wins_is_not_identified() -> None:
@@ -47,6 +53,8 @@ def test_a_group_that_always_wins_is_not_identified() -> None:
 def test_a_vote_of_weight_zero_joins_nothing() -> None:
     data = Comparisons.from_arrays(["x", "y"], ["y", "z"], ["tie", "tie"], weight=[1, 0])
     assert connectivity(data).connected == (("x", "y"), ("z",))
+    nothing = Comparisons.from_arrays(["x"], ["y"], ["tie"], weight=[0])
+    assert connectivity(nothing).describe().startswith("All weights of the votes are zero: ")
 
 
 @given(st.integers(1, 12), st.integers(0, 40), st.integers(0, 2**32 - 1))

@@ -98,11 +98,6 @@ def test_a_feature_that_foretells_every_vote_is_named(rng: np.random.Generator) 
         fit(rows.comparisons(features=features, feature_names=["oracle"]))
 
 
-def test_features_of_no_account_leave_the_strengths_alone(rng: np.random.Generator) -> None:
-    rows = draw(rng, "half", n=20_000, style=(0.0, 0.0))
-    assert styled(rows).theta == pytest.approx(fit(rows.comparisons()).theta, abs=0.01)
-
-
 @pytest.mark.slow
 def test_style_is_unbiased_covered_and_seldom_seen_where_there_is_none() -> None:
     rng = np.random.default_rng(7)

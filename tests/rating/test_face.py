@@ -1,7 +1,10 @@
 """`import rating`: votes in, a board out, in three lines."""
 
+import math
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pandas as pd
 import polars as pl
@@ -49,7 +52,13 @@ def test_a_board_shows_itself_in_a_notebook_and_no_name_in_it_acts(board: Report
     page = board._repr_html_()
     assert "<td>&lt;i&gt;z&lt;/i&gt;</td>" in page
     assert "<i>" not in page
-    assert all(f"<td>{row.rating:.0f}</td>" in page for row in board.ratings)
+    first, options = board.ratings[0], replace(board.options, level=0.9)
+    row = replace(first, model="q", lower=-math.inf, rank_low=2, rank_high=3, votes=1234)
+    page = replace(board, ratings=(row,), options=options, warnings=("a < b",))._repr_html_()
+    cells = ["q", f"{first.rating:.0f}", f"? to {first.upper:.0f}", "2 to 3", "1,234"]
+    assert re.findall("<td>(.*?)</td>", page) == cells
+    assert "<th>rating</th><th>90% interval</th><th>ranks</th>" in page
+    assert page.endswith("<ul><li>a &lt; b</li></ul>")
 
 
 def test_a_frame_holds_every_number_in_the_library_asked_for(board: Report) -> None:
@@ -88,6 +97,8 @@ def test_boards_of_categories_and_of_a_mix_are_two_lines() -> None:
     assert list(boards.reports) == ["art", "law"]
     mix = rating.read_mix(pa.table({"topic": ["law", "law", "law", "art"]}), "topic")
     assert mix.shares == {"law": 0.75, "art": 0.25}
+    with pytest.raises(DataError, match="2 prompts have no topic"):
+        rating.read_mix(pa.table({"topic": ["law", " ", None]}), "topic")
     board = rating.rate_mix_of(rows, mix, options)
     assert {row.model for row in board.report.ratings} == {"x", "y", "<i>z</i>"}
     assert "&lt;i&gt;z&lt;/i&gt;" in board.report._repr_html_()

@@ -1,15 +1,29 @@
 """Ratings by factors: the fit, what it says of the parts, and whether these add up."""
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import chi2, f
 from sklearn.linear_model import LogisticRegression
 
-from rating import Comparisons, DataError, NotIdentifiedError, RateOptions, covariance, fit, rate
-from rating.factors import FactorReport, rate_factors
+from rating import (
+    Comparisons,
+    DataError,
+    NotIdentifiedError,
+    RateOptions,
+    covariance,
+    fit,
+    infer,
+    rate,
+    sandwich_covariance,
+)
+from rating.covariance import grouping, intersection, jackknife
+from rating.factors import FactorReport, _additivity, rate_factors
+from rating.leave_out import positive_part
 from tests.rating.drawn import draw
 from tests.systems import LEVELS, MODELS, NAMES, SCAFFOLDS, World
 
@@ -23,6 +37,10 @@ def drawn(seed: int = 0, world: World = WORLD) -> dict[str, Any]:
 
 def rated(votes: dict[str, Any], **options: Any) -> FactorReport:
     return rate_factors(Comparisons.from_arrays(**votes), LEVELS, RateOptions(**options))
+
+
+def approx(*values: float) -> list[Any]:
+    return [pytest.approx(value, rel=1e-6) for value in values]
 
 
 def points(report: FactorReport, factor: str) -> dict[str, float]:
@@ -54,18 +72,6 @@ def test_the_parts_are_those_of_a_logistic_regression_on_dummies() -> None:
         mean = np.mean([other[level] for level in levels])
         wanted = {level: other[level] - mean for level in levels}
         assert points(report, factor) == pytest.approx(wanted, abs=0.01)
-
-
-def test_planted_parts_are_recovered_from_many_votes() -> None:
-    report = rated(drawn(1, World(voters=2_000, votes=20, ties=0.0)))
-    wanted = {model: PER_NAT * theta for model, theta in MODELS.items()}
-    for one in report.factors["model"]:
-        assert abs(one.points - wanted[one.level]) < 4 * one.se
-        assert one.se < 3
-    tools = points(report, "scaffold")["tools"]
-    assert tools == pytest.approx(PER_NAT * 0.3, abs=6)
-    assert report.additivity.p is not None
-    assert report.additivity.p > 0.001
 
 
 def test_which_factor_stands_first_does_not_matter() -> None:
@@ -101,13 +107,25 @@ def test_parts_of_systems_that_differ_in_one_factor_alone_count() -> None:
         "effort": {"m · x": "low", "m · y": "low", "n · x": "low", "m · x · z": "high"},
     }
     report = rate_factors(Comparisons.from_arrays(a, b, won), levels)
-    half = PER_NAT * math.log(3) / 2
-    assert points(report, "tool") == pytest.approx({"x": half, "y": -half}, abs=1e-6)
-    assert points(report, "model") == pytest.approx({"m": half, "n": -half}, abs=1e-6)
-    assert points(report, "effort") == pytest.approx({"low": half, "high": -half}, abs=1e-6)
-    assert report.additivity.terms == 0
+    half, error = PER_NAT * math.log(3) / 2, PER_NAT * math.sqrt(1 / 6 + 1 / 2) / 2
+    reach = 1.959964 * error
+    for factor, first, second in (
+        ("model", "m", "n"),
+        ("tool", "x", "y"),
+        ("effort", "low", "high"),
+    ):
+        best, other = (astuple(one) for one in report.factors[factor])
+        assert best == (first, *approx(half, error, half - reach, half + reach), 3, 24)
+        assert other == (second, *approx(-half, error, -half - reach, reach - half), 1, 8)
+    assert report.sums == pytest.approx(
+        {name: 1000 + half * (1.5 if name == "m · x" else -0.5) for name in levels["tool"]}
+    )
+    assert (report.votes, report.level, report.additivity.terms) == (24, 0.95, 0)
     assert report.additivity.p is None
-    assert {one.level: one.votes for one in report.factors["model"]} == {"m": 24, "n": 8}
+    assert report.warnings == (
+        "Voters are not known: the intervals treat votes as independent, and are too narrow where "
+        "people voted often.",
+    )
 
 
 def test_errors_are_those_of_the_strengths_where_parts_are_all_the_systems_have() -> None:
@@ -217,6 +235,38 @@ def test_few_voters_test_nothing() -> None:
     test = rated(drawn(0, World(voters=2, votes=90))).additivity
     assert test.p is None
     assert "too few to test 2 ways to differ" in test.reason
+    assert rated(drawn()).warnings == ()
+    (alone,) = rated(drawn(0, World(voters=1, votes=180))).warnings
+    assert alone == "One voter has nearly all votes: the intervals speak for that voter alone."
+
+
+def interactions(systems: Sequence[str]) -> np.ndarray[Any, Any]:
+    """What a scaffold adds to the first model less what it adds to the second, or the third."""
+    models = [name.split(" · ")[0] for name in systems]
+    sign = [-1.0 if name.endswith("tools") else 1.0 for name in systems]
+    each = [[(m == "m1") - (m == other) for m in models] for other in ("m2", "m3")]
+    return np.array(each) * sign
+
+
+def test_additivity_by_voters_and_prompts_is_hotelling_s_by_hand() -> None:
+    votes = drawn(0, World(voters=30, votes=60))
+    prompts = [f"p{i % 25}" for i in range(len(votes["voter"]))]
+    data = Comparisons.from_arrays(**votes, prompt=prompts)
+    fitted, contrasts = fit(data), interactions(data.models)
+    inference = infer(fitted, data, ("voter", "prompt"))
+    by_voter, by_prompt, by_both = (
+        jackknife(fitted, data, groups)[0]
+        for groups in (grouping(data, "voter"), grouping(data, "prompt"), intersection(data))
+    )
+    clustered = by_voter + positive_part(by_prompt - by_both)
+    gaps, known = contrasts @ fitted.theta, inference.of(contrasts).df.min()
+    values = [
+        gaps @ np.linalg.solve(contrasts @ matrix @ contrasts.T, gaps) / 2 * (known - 1) / known
+        for matrix in (clustered, sandwich_covariance(fitted, data))
+    ]
+    test = _additivity(inference, contrasts)
+    assert (test.statistic, test.df) == pytest.approx((min(values), known - 1))
+    assert test.p == pytest.approx(f.sf(min(values), 2, known - 1))
 
 
 def test_confounded_parts_are_named() -> None:
@@ -274,5 +324,10 @@ def test_levels_that_say_nothing_are_refused() -> None:
 def test_unknown_voters_are_mentioned() -> None:
     votes = {name: column for name, column in drawn().items() if name != "voter"}
     report = rated(votes)
-    assert any("Voters are not known" in one for one in report.warnings)
     assert report.to_dict()["additivity"]["df"] is None
+    data = Comparisons.from_arrays(**votes)
+    contrasts = interactions(data.models)
+    gaps, matrix = contrasts @ fit(data).theta, sandwich_covariance(fit(data), data)
+    statistic = gaps @ np.linalg.solve(contrasts @ matrix @ contrasts.T, gaps) / 2
+    assert report.additivity.statistic == pytest.approx(statistic)
+    assert report.additivity.p == pytest.approx(chi2.sf(2 * statistic, 2))

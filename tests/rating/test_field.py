@@ -10,7 +10,7 @@ def test_two_models_have_the_interval_of_their_pair() -> None:
     data = votes([("x", "y", "model_a")] * 30 + [("x", "y", "model_b")] * 10)
     fitted = fit(data)
     off = infer(fitted, data, ())
-    field, pair = field_rates(off), win_rates(off)
+    field, pair = field_rates(off, level=0.5), win_rates(off, level=0.5)
     assert field.rate[0] == pytest.approx(0.75)
     assert (field.low[0], field.high[0]) == pytest.approx((pair.low[0, 1], pair.high[0, 1]))
 

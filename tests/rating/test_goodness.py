@@ -13,6 +13,7 @@ from rating import (
     misfit_test,
 )
 from rating.covariance import grouping
+from tests.rating.builders import counts
 from tests.rating.drawn import draw
 from tests.simulation import at
 
@@ -74,6 +75,19 @@ def test_pairs_of_nothing_but_ties_are_close_to_what_is_expected() -> None:
     assert np.nan_to_num(goodness.residual) == pytest.approx(np.zeros(3))
 
 
+def test_residuals_of_a_ring_of_upsets_with_ties_are_those_calculated_by_hand() -> None:
+    """All are even, and each of three beats the next by two votes more than half."""
+    sides = [("x", "y", [10, 6, 4]), ("y", "z", [7, 3, 0]), ("z", "x", [7, 3, 0])]
+    data = counts(sides)
+    n = np.array([20, 10, 10])
+    # Tie rates are those of a pair and of five votes that tie as all do, 4 in 40.
+    rate = (np.array([4, 0, 0]) + 5 * 0.1) / (n + 5)
+    # The fit leaves what is common to the ring, the mean of n_i / n_i by the inverses of n.
+    variance = (n / 4 * (1 - rate) / n**2).sum() / (1 / n).sum() ** 2
+    residual = goodness_of_fit(fit(data), data).residual
+    assert residual == pytest.approx(np.array([1, -1, 1]) * 2 / np.sqrt(variance))
+
+
 def test_votes_that_hang_together_are_not_taken_as_many() -> None:
     """Each voter votes ten times alike on a pair: by vote it is misfit, by voter it is none."""
     design = at("D1", 0.0)
@@ -125,6 +139,7 @@ def test_one_voter_a_vote_is_no_voters_known() -> None:
     ]
     assert tests[0].p == pytest.approx(tests[1].p, abs=0.1)
     assert tests[0].n_far == pytest.approx(tests[1].n_far, abs=0.3)
+    assert tests[0].n_far == pytest.approx(45 * 0.0455, abs=0.3)
 
 
 def test_votes_that_move_the_gap_alone_are_summed_as_all_others_are(

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, DataError, Fit, NotIdentifiedError, fit, fit_bradley_terry
-from rating.influence import Flip, Removal, fewest_to_flip, removals
-from tests.rating.builders import random_votes, votes
+from rating.influence import Dropped, Flip, Removal, fewest_to_flip, removals
+from tests.rating.builders import counts, random_votes, votes
 
 Row = tuple[str, str, str, str]
 
@@ -90,11 +90,15 @@ def test_the_influence_of_one_vote_is_what_a_refit_without_it_shows(
 def test_the_influence_of_one_voter_is_what_a_refit_without_them_shows(
     rng: np.random.Generator,
 ) -> None:
-    data = votes(random_votes(rng, n=2000, n_voters=100))
+    """The first of them cast half of all votes, and is left out by a refit."""
+    rows = random_votes(rng, n=2000, n_voters=100)
+    data = votes([(a, b, outcome, max(v, "v50")) for a, b, outcome, v in rows])
     removal = first_removal(data, fit(data), "voter")
-    shown = removal.refitted(1)
-    assert shown is not None
-    assert removal.gap - removal.predicted(1) == pytest.approx(removal.gap - shown, rel=0.02)
+    best, second = removal.pair
+    for voter, moved in zip(removal.order[:20], removal.moved[:20], strict=True):
+        rest = fit(data.subset(np.flatnonzero(data.voter != voter))).theta
+        assert moved == pytest.approx(rest[best] - rest[second] - removal.gap, rel=0.05)
+    assert (np.diff(removal.moved) >= 0).all()
 
 
 def test_without_one_vote_less_the_places_stay(rng: np.random.Generator) -> None:
@@ -112,8 +116,12 @@ def test_without_one_vote_less_the_places_stay(rng: np.random.Generator) -> None
 def test_level_models_have_not_changed_places() -> None:
     data = votes([("x", "y", "model_a")] * 6 + [("x", "y", "model_b")] * 4)
     flip = fewest_to_flip(fit(data), data)[0]
-    assert (flip.k, flip.share) == (3, 0.3)
-    assert flip.refitted_gap == pytest.approx(np.log(3 / 4))
+    assert (flip.above, flip.below, flip.unit, flip.clusters) == ("x", "y", "vote", ())
+    assert (flip.k, flip.share, flip.predicted_k, flip.tried) == (3, 0.3, 3, 3)
+    assert flip.dropped == (Dropped("x", "y", "model_a", 3),)
+    # A vote won moves the lead by 0.4 / 2.4, of the information, and over 1 less 0.1, its own.
+    gaps = np.log(3 / 2), np.log(3 / 2) - 3 * 0.4 / 2.4 / 0.9, np.log(3 / 4)
+    assert (flip.gap, flip.predicted_gap, flip.refitted_gap) == pytest.approx(gaps)
 
 
 def test_a_lead_that_no_trial_turns_is_said_to_stand() -> None:
@@ -122,6 +130,8 @@ def test_a_lead_that_no_trial_turns_is_said_to_stand() -> None:
     assert flip.k is flip.share is flip.predicted_k is None
     assert (flip.dropped, flip.tried) == ((), 5)
     assert flip.refitted_gap == pytest.approx(np.log(55 / 4))
+    far = counts([("x", "y", [300, 180])])
+    assert fewest_to_flip(fit(far), far)[0].k == 121
 
 
 def test_votes_that_leave_nothing_to_fit_are_no_flip() -> None:

@@ -11,6 +11,7 @@ from rating.leave_out import (
     draw_counts,
     influence_variance,
     jackknife_variance,
+    positive_part,
     two_way,
 )
 
@@ -72,6 +73,12 @@ def test_prompts_that_add_nothing_leave_the_degrees_of_freedom_as_they_are() -> 
     )
     assert total.tolist() == [2, 2]
     assert df.tolist() == [9, math.inf]
+
+
+def test_a_difference_of_covariances_keeps_the_directions_above_zero() -> None:
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    matrix = turn @ np.diag([2.0, -1.0]) @ turn.T
+    assert positive_part(matrix) == pytest.approx(turn @ np.diag([2.0, 0.0]) @ turn.T)
 
 
 def test_every_round_draws_as_many_as_there_are() -> None:

@@ -221,17 +221,6 @@ def test_the_scale_of_the_weights_does_not_matter(kind: Kind, seed: int, scale: 
         assert theirs == pytest.approx(ours, rel=1e-4, abs=1e-9)
 
 
-@every(EVERY)
-@quick
-@given(seed=seeds)
-def test_weights_of_one_are_no_weights(kind: Kind, seed: int) -> None:
-    case = case_of(kind, seed)
-    plain, weighing = case.data(), case.data(weight=np.ones(N))
-    fitted, other = case.fit(plain), case.fit(weighing)
-    same(fitted, other)
-    errors_are_the_same(sandwich_covariance(fitted, plain), sandwich_covariance(other, weighing))
-
-
 # Entrants, limits
 
 

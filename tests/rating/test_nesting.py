@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,26 @@ def test_counted_votes_are_those_of_single_ones() -> None:
     tests = [nested_test(one, one.groups["by"], draws=19, rng=rng()) for one in (twice, single)]
     assert tests[0].statistic == pytest.approx(tests[1].statistic)
     assert tests[0].drawn == pytest.approx(tests[1].drawn)
+
+
+def test_groups_of_votes_on_two_models_are_held_against_one_share_by_hand() -> None:
+    """Of prompts of ten votes each x wins 8, 6, 5 and 1; the first two are of one category."""
+    won, prompt = np.array([8, 6, 5, 1]), np.repeat(np.arange(4), 10)
+    zero = np.zeros(40, dtype=np.int64)
+    outcome = np.concatenate([np.repeat([0, 1], (n, 10 - n)) for n in won])
+    groups = {"prompt": prompt, "by": prompt // 2}
+    rows = VoteRows(("x", "y"), zero, zero + 1, outcome, zero + 1, groups)
+    test = nested_test(rows, groups["by"], draws=200, rng=rng())
+    # Half are won: a category's sum is 4 or -4, and the information of all votes is 40 / 4.
+    assert test.unit == "prompt"
+    assert test.statistic == pytest.approx((16 + 16) / 10)
+    assert test.design_effect == pytest.approx(3.2)
+    assert test.dealt == 1
+    ways = [2 * sum((won - 5)[list(two)]) ** 2 / 10 for two in combinations(range(4), 2)]
+    assert {*test.drawn.round(9)} == {*np.round(ways, 9)}
+    # A category explains its squared sum over its own information, 20 / 4, of 40 squares of 1/4.
+    explained = 2 * (3.2 - test.drawn[:50].mean()) / 40
+    assert test.explained == pytest.approx(explained)
 
 
 def test_names_of_groups_and_sides_change_nothing() -> None:

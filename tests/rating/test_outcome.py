@@ -11,7 +11,3 @@ def test_swapping_sides_twice_changes_nothing() -> None:
 
 def test_the_scores_of_both_sides_sum_to_one() -> None:
     assert all(outcome.score_a + outcome.swapped().score_a == 1 for outcome in Outcome)
-
-
-def test_both_kinds_of_tie_are_half_a_win() -> None:
-    assert Outcome.TIE.score_a == Outcome.BOTH_BAD.score_a == 0.5

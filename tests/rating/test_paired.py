@@ -98,6 +98,8 @@ def test_no_interval_has_no_width(a: int) -> None:
     lower, upper = ends(pair_of(counts(a, 0, 40 - a)))
     assert -1 <= lower < upper <= 1
     assert (lower > 0) is (a > 0)
+    first = comparison(counts(a, 0, 40 - a)).models[0]
+    assert (first.lower is None, first.upper is None) == (a == 40, a == 40)  # it has all right
 
 
 def test_repeats_are_averaged_and_their_part_is_that_of_an_analysis_of_variance(
@@ -129,6 +131,8 @@ def test_items_that_one_lacks_are_left_out_and_counted_or_zero() -> None:
     assert result.warnings == (f"{lacking} are excluded: b 8.{many}",)
     as_zero = compare(data, CompareOptions(missing="zero"))
     assert as_zero.warnings == (f"{lacking} count as 0 where they lack a score: b 8.{many}",)
+    sentence = "With missing scores as 0, over 100 items, the difference is +0.150."
+    assert [sentence in one.sentences for one in (result, as_zero)] == [True, False]
     score[:3, 1] = 1
     assert "5 of 100 items" in comparison(score).warnings[0]
     assert "5%" not in comparison(score).warnings[0]
@@ -227,9 +231,9 @@ def test_under_six_effective_clusters_there_is_no_interval() -> None:
     score = counts(20, 5, 15)
     pair = pair_of(score, [0] * 10 + [1] * 10 + [2] * 10 + [3] * 10)
     assert (pair.lower, pair.answer, pair.passes, pair.needed) == (
-        *(None, "inconclusive", None),
+        None, "inconclusive", None,
         None,
-    )
+    )  # fmt: skip
     text = " ".join(comparison(score, [0] * 40).sentences)
     assert "No interval is given for fewer than 6 clusters." in text
     assert "Items: 40 in effectively 1.0 clusters. a is higher on 20" in text
@@ -297,6 +301,9 @@ def test_the_items_needed_are_those_of_the_formula() -> None:
         assert result.pairs[0].needed == more
         sentence = f"{what} 0.04 takes about {more:,} items for {100 * power:g}% power."
         assert sentence in result.sentences
+    lower = comparison(counts(40, 70, 290))
+    needed = f"A difference of 0.075 takes about {lower.pairs[0].needed:,} items for 80% power."
+    assert needed in lower.sentences
 
 
 def test_the_items_needed_are_no_more_than_those_without_pseudo_items() -> None:

@@ -9,7 +9,7 @@ from rating.covariance import difference_variances
 from rating.errors import DataError
 from rating.planning import neighbour_gaps, votes_to_separate
 from rating.ranks import joint_half_widths, joint_rank_ranges
-from tests.rating.builders import golden, votes, wins
+from tests.rating.builders import counts, golden, votes, wins
 from tests.simulation import monte_carlo_error, runs
 
 
@@ -18,10 +18,6 @@ def test_a_head_to_head_needs_the_votes_of_the_golden_table() -> None:
     leads, votes = example["data"]["lead"], example["expected"]["votes"]
     assert [votes_to_separate(lead) for lead in leads] == votes
     assert [votes_to_separate(-lead) for lead in leads] == votes
-
-
-def test_ties_are_votes_that_decide_nothing() -> None:
-    assert votes_to_separate(50, tie_rate=0.5) == pytest.approx(2 * 382, abs=2)
 
 
 def test_more_power_and_more_certainty_take_more_votes() -> None:
@@ -92,6 +88,16 @@ def test_few_voters_ask_for_more_votes_than_the_normal_law() -> None:
 def test_votes_to_come_are_not_estimated_from_fewer_than_fifteen_voters() -> None:
     gap = neighbour_gaps(judged(of_voters(14), "voter"))[0]
     assert (gap.too_few, gap.more_votes, gap.more_votes_pair) == (True, None, None)
+    assert not neighbour_gaps(judged(of_voters(15), "voter"))[0].too_few
+
+
+@pytest.mark.parametrize(("won", "few"), [(4, True), (5, False)])
+def test_votes_to_come_are_not_estimated_of_a_model_that_won_fewer_than_five(
+    won: int, few: bool
+) -> None:
+    rows = [("x", "y", (30, 28)), ("y", "z", (9, won, 7))]
+    first, last = neighbour_gaps(judged(counts(rows)))
+    assert (first.too_few, last.too_few) == (False, few)
 
 
 def test_the_board_needs_more_votes_than_the_pair_by_itself() -> None:

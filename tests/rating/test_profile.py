@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize
 
-from rating import DataError, Ties, fit, hessian_covariance, profile_intervals
+from rating import DataError, Ties, fit, profile_intervals
 from tests.rating.builders import wins
 from tests.rating.drawn import draw
 
@@ -48,16 +48,6 @@ def test_a_general_optimiser_under_the_constraint_agrees(
             options={"maxiter": 500, "ftol": 1e-12},
         )
         assert 2 * (theirs.fun - best) == pytest.approx(3.841459, abs=1e-4)
-
-
-def test_with_many_votes_it_is_the_hessian_interval(rng: np.random.Generator) -> None:
-    data = draw(rng, "davidson", n=50_000).comparisons()
-    one = fit(data, ties="davidson")
-    error = np.sqrt(np.diag(hessian_covariance(one)))[:5]
-    intervals = profile_intervals(one, data)
-    assert intervals.models == one.models
-    assert intervals.high - one.theta == pytest.approx(1.959964 * error, rel=0.02)
-    assert one.theta - intervals.low == pytest.approx(1.959964 * error, rel=0.02)
 
 
 def test_an_undefeated_model_held_by_a_ridge_has_finite_ends() -> None:

@@ -178,6 +178,7 @@ def test_rankings_of_one_person_widen_the_intervals() -> None:
     assert by_voter.voters == 20
     assert by_voter.models[0].se > 1.3 * alone.models[0].se
     assert any("too narrow" in text for text in alone.warnings)
+    assert (alone.voters, alone.to_dict()["df"]) == (None, None)
     assert by_voter.warnings == (ASSUMED,)
 
 
@@ -270,14 +271,13 @@ def test_rows_without_a_ranking_are_left_out_and_voters_are_needed_in_all_or_non
     assert read.orders == (((0,), (1,)), ((1,), (0,)))
     assert read.voter is not None
     assert read.voter.tolist() == [0, 1]
+    reasons = [None, "rankings", "gold", "second showings"]
+    study = read_rankings(pl.DataFrame({"ranking": ["a > b"] * 4, "left_out": reasons}))
+    assert len(study.orders) == 2
     with pytest.raises(DataError, match="1 of 2 rankings"):
         read_rankings(pl.DataFrame({"ranking": ["a > b", "b > a"], "voter": ["u", None]}))
     with pytest.raises(DataError, match="Cannot read the ranking 'a > > b'"):
         read_rankings(pl.DataFrame({"ranking": ["a > > b"]}))
-
-
-IN_WORDS = ["x > y = z", "z > x > y"]
-AS_LISTS = [["x", ["y", "z"]], ["z", "x", "y"]]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
@@ -298,12 +298,6 @@ def test_lists_of_names_are_rankings_in_every_kind_of_file(ending: str, tmp_path
     assert read.models == ("x", "y", "z")
     assert read.orders == (((0,), (1,), (2,)), ((2,), (0,), (1,)))
     assert read_rankings(frame).orders == read.orders
-
-
-def test_a_list_may_hold_names_and_lists_of_those_that_are_even() -> None:
-    texts = pl.DataFrame({"ranking": [json.dumps(one) for one in AS_LISTS]})
-    words = pl.DataFrame({"ranking": IN_WORDS})
-    assert read_rankings(texts).orders == read_rankings(words).orders
 
 
 def test_marks_without_spaces_part_names_unless_a_name_holds_one() -> None:

@@ -49,20 +49,3 @@ def test_many_models_fit_in_memory_by_chunks(rng: np.random.Generator) -> None:
 def test_far_apart_models_have_one_rank_each(rng: np.random.Generator) -> None:
     ranges = rank_ranges(np.array([0.0, 9.0, -9.0]), independent(3), rng=rng)
     assert ranges.low.tolist() == ranges.high.tolist() == [2, 1, 3]
-
-
-def test_equal_models_may_hold_any_rank(rng: np.random.Generator) -> None:
-    ranges = rank_ranges(np.zeros(4), independent(4), rng=rng)
-    assert (ranges.low.tolist(), ranges.high.tolist()) == ([1, 1, 1, 1], [4, 4, 4, 4])
-
-
-def test_the_range_holds_the_rank_of_the_estimate(rng: np.random.Generator) -> None:
-    theta = rng.normal(size=12)
-    ranges = rank_ranges(theta, independent(12), rng=rng)
-    rank = 1 + (theta[:, None] > theta).sum(axis=0)
-    assert ((ranges.low <= rank) & (rank <= ranges.high)).all()
-
-
-def test_the_same_generator_gives_the_same_ranges() -> None:
-    one, two = (critical_value(independent(6), rng=np.random.default_rng(8)) for _ in range(2))
-    assert one == two

@@ -204,7 +204,10 @@ def test_the_intent_of_few_items_is_not_tested() -> None:
     votes = on_items(np.random.default_rng(1), 8)
     with pytest.raises(DataError, match="Not tested: 4 prompts have votes with the intent 'quiz"):
         intent_by_model(votes, "quizzing", "asking")
+    assert intent_by_model(on_items(np.random.default_rng(1), 10), "quizzing", "asking").p > 0
     few = changed(votes, reasons_a=0 * votes.a + 1, reasons_b=0 * votes.a)
+    few.groups["prompt"][:] %= 5
+    assert len(reasons_that_win(few)) == 1
     few.groups["prompt"][:] %= 4
     with pytest.raises(DataError, match="Not tested: 4 prompts, and it takes 5"):
         reasons_that_win(few)
@@ -230,7 +233,9 @@ def test_a_planted_interaction_of_quizzing_is_recovered_in_points_of_preference_
     assert by_name(result) == pytest.approx(true, abs=0.03)
     assert result.points == pytest.approx(30, abs=6)
     assert (result.df, result.p < 1e-6) == (3, True)
-    assert result.first_votes + result.second_votes == 20_000
+    quizzes, voters = int(votes.groups["voter_intent"].sum()), len(np.unique(votes.voter))
+    assert (result.first_votes, result.second_votes) == (quizzes, 20_000 - quizzes)
+    assert result.voters == voters
 
 
 def test_sides_do_not_matter_and_intents_swapped_turn_the_signs() -> None:
@@ -238,6 +243,8 @@ def test_sides_do_not_matter_and_intents_swapped_turn_the_signs() -> None:
     result = intent_by_model(votes, "quizzing", "asking")
     other = intent_by_model(mirrored(votes), "quizzing", "asking")
     np.testing.assert_allclose(by_name(other), by_name(result), atol=1e-9)
+    sizes = [abs(row.difference) for row in result.models]
+    assert sizes == sorted(sizes, reverse=True)
     turned = intent_by_model(votes, "asking", "quizzing")
     np.testing.assert_allclose(by_name(turned), -by_name(result), atol=1e-9)
     assert turned.chi2 == pytest.approx(result.chi2) == pytest.approx(other.chi2)

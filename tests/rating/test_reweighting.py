@@ -35,6 +35,9 @@ def test_there_is_a_board_for_every_way_to_weigh() -> None:
     rows = named(drawn(1))
     ways = ["each prompt the same", "each kind the same", "each voter the same"]
     assert [*boards(rows)] == [*ways, *(f"kind k{i} alone" for i in range(6))]
+    groups = {"voter": rows.groups["voter"], "prompt": 0 * rows.a}
+    one = replace(rows, groups=groups, names={})
+    assert [*boards(one)] == ["each voter the same"]
 
 
 def test_totals_that_are_the_sizes_of_groups_change_nothing() -> None:
@@ -92,8 +95,8 @@ def test_the_interval_of_a_move_by_single_clusters_is_that_of_a_t_test() -> None
     influence = (moved - moved.mean()) / len(moved)
     default = Scored(("a", "b"), np.zeros(2), np.zeros((5, 2)))
     other = Scored(("a", "b"), moved.mean() * np.array([1, -1]), np.outer(influence, [1, -1]))
-    theirs = ttest_1samp(moved, 0).confidence_interval(0.95)
-    move = next(m for m in compared("w", default, other, level=0.95).moves if m.model == "a")
+    theirs = ttest_1samp(moved, 0).confidence_interval(0.9)
+    move = next(m for m in compared("w", default, other, level=0.9).moves if m.model == "a")
     assert (move.lower, move.upper) == pytest.approx((theirs.low, theirs.high))
 
 
@@ -108,6 +111,9 @@ def test_places_are_compared_with_the_default_ones_and_the_furthest_come_first()
         ("b", 2, 3, -15.0, None),
         ("a", 1, 2, -10.0, None),
     ]
+    both = Scored(("a", "b"), np.array([26.0, 14.0]), np.zeros((5, 2)))
+    moves = compared("w", default, both, level=0.95).moves  # from 25 and 15, of the same mean
+    assert [(x.model, x.rank, x.moved) for x in moves] == [("a", 1, 1.0), ("b", 2, -1.0)]
 
 
 @pytest.mark.sampled(2)

@@ -86,11 +86,11 @@ def test_a_small_ring_gains_nothing_where_behaviour_gives_it_away(
 @pytest.mark.parametrize(
     "arena",
     [
-        *(Arena(taste=0.0), Arena(taste=0.4), Arena(taste=0.8), Arena(heaviest=0.2)),
-        *(Arena(community=0.3, liking=1.0), Arena(community=0.3, liking=2.0), Arena(club=50)),
+        Arena(taste=0.0), Arena(taste=0.4), Arena(taste=0.8), Arena(heaviest=0.2),
+        Arena(community=0.3, liking=1.0), Arena(community=0.3, liking=2.0), Arena(club=50),
     ],
     ids=["taste 0", "taste .4", "taste .8", "heavy", "community 1", "community 2", "club"],
-)
+)  # fmt: skip
 def test_honest_arenas_name_no_ring(
     arena: Arena, trait: bool, record_property: Recorder, request: pytest.FixtureRequest
 ) -> None:

@@ -70,13 +70,6 @@ def test_chances_are_of_unordered_pairs_and_keep_the_floor(
     assert (pairs >= share / len(pairs) * (1 - 1e-12)).all()
 
 
-@pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=25)
-@given(seed=st.integers(0, 2**16))
-def test_full_exploration_is_the_uniform_rule(rule: str, seed: int) -> None:
-    assert RULES[rule](board(seed), 1.0) == pytest.approx(uniform_pairs(6))
-
-
 @pytest.mark.parametrize("rule", ["arena", "gain"])
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**16))

@@ -169,11 +169,11 @@ def styled(rng: np.random.Generator, data: Comparisons, n_features: int) -> Comp
 @pytest.mark.parametrize(
     ("n_features", "options"),
     [
-        *((0, {}), (0, {"ridge": 2.0}), (0, {"order_effect": True}), (3, {})),
+        (0, {}), (0, {"ridge": 2.0}), (0, {"order_effect": True}), (3, {}),
         (2, {"ridge": 2.0, "order_effect": True}),
     ],
     ids=str,
-)
+)  # fmt: skip
 @pytest.mark.parametrize("kind", ["plain", "heavy", "alone", "fan", "wide"])
 def test_compiled_loops_leave_out_voters_as_numpy_does(
     rng: np.random.Generator,
@@ -301,8 +301,8 @@ def test_linear_algebra_of_a_rating_runs_on_one_thread(monkeypatch: pytest.Monke
         return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 
     for module, name in (
-        *((fitting, "minimise"), (contrasts, "jackknife"), (contrasts, "information_by_cluster")),
-    ):
+        (fitting, "minimise"), (contrasts, "jackknife"), (contrasts, "information_by_cluster"),
+    ):  # fmt: skip
         monkeypatch.setattr(module, name, noted(getattr(module, name)))
     data = votes(random_votes(np.random.default_rng(0), n=300, n_models=4, n_voters=30))
     with threadpool_limits(2, "blas"):

@@ -116,18 +116,6 @@ def test_gradient_and_hessian_are_those_of_finite_differences(
 
 
 @pytest.mark.parametrize("ties", ALL)
-def test_the_strengths_and_the_parameter_behind_the_votes_are_found(
-    rng: np.random.Generator, ties: Ties
-) -> None:
-    theta = np.linspace(-0.5, 1.1, 5) if ties == "grounded" else np.linspace(-0.8, 0.8, 5)
-    fitted = fit(draw(rng, ties, n=15_000, theta=theta).comparisons(), ties=ties)
-    error = np.sqrt(np.diag(hessian_covariance(fitted)))
-    expected = np.append(theta, [0.5] if fitted.parameters else [])
-    assert (np.abs(fitted.x - expected) < 4 * error).all()
-    assert error.max() < 0.12
-
-
-@pytest.mark.parametrize("ties", ALL)
 @settings(max_examples=15)
 @given(seeds)
 def test_the_gradient_vanishes(ties: Ties, seed: int) -> None:
@@ -149,15 +137,6 @@ def test_without_ties_every_model_of_ties_is_bradley_terry(ties: Ties, seed: int
     assert fitted.log_likelihood == plain.log_likelihood
     at_boundary = {"davidson": ("nu", 0.0), "rao-kupper": ("theta", 1.0)}[ties]
     assert [(p.name, p.value, p.free) for p in fitted.parameters] == [(*at_boundary, False)]
-
-
-def test_davidson_nears_the_boundary_as_ties_grow_rare(rng: np.random.Generator) -> None:
-    rows = draw(rng, "half", n=4000)
-    plain = fit(rows.comparisons()).theta
-    one_tie = replace(rows, outcome=np.where(np.arange(4000) == 0, 2, rows.outcome))
-    fitted = fit(one_tie.comparisons(), ties="davidson")
-    assert 0 < fitted.parameters[0].value < 0.002
-    assert fitted.theta == pytest.approx(plain, abs=0.005)
 
 
 def test_grounded_without_ties_is_luce_with_a_third_choice(rng: np.random.Generator) -> None:
@@ -228,6 +207,9 @@ def test_grounded_strengths_need_votes_of_both_bad(rng: np.random.Generator) -> 
 def test_a_grounded_model_may_be_undefeated_but_not_never_bad() -> None:
     rows = [("x", "y", "model_a"), ("x", "y", "both_bad"), ("y", "x", "tie")]
     rows += [("y", "z", "model_a"), ("z", "y", "model_a"), ("z", "y", "tie")]
+    assert np.isfinite(fit(votes(rows), ties="grounded").theta).all()
+    rows = [("x", "top", "both_bad"), ("top", "x", "model_a"), ("y", "x", "both_bad")]
+    rows += [("x", "y", "model_a"), ("x", "y", "model_b")]
     assert np.isfinite(fit(votes(rows), ties="grounded").theta).all()
 
 

@@ -91,40 +91,6 @@ def board(rows: Sequence[Row], **options: object) -> Report:
     return rate(votes(rows), RateOptions(**options))  # type: ignore[arg-type]
 
 
-def test_nothing_but_ties_is_not_certain() -> None:
-    """Every residual is zero: a plain sandwich would have intervals of no width."""
-    report = board([("x", "y", "tie"), ("y", "z", "tie"), ("z", "x", "tie")] * 40)
-    assert [row.rating for row in report.ratings] == pytest.approx([1000] * 3)
-    assert all(row.upper - row.lower > 50 for row in report.ratings)
-    assert {(row.rank_low, row.rank_high) for row in report.ratings} == {(None, None)}
-
-
-@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
-def test_nothing_but_ties_says_nothing_of_the_chance_of_a_tie(ties: Ties) -> None:
-    rows = [("x", "y", "tie"), ("y", "z", "tie"), ("z", "x", "tie")] * 9
-    with pytest.raises(NotIdentifiedError, match="chance of a tie"):
-        board(rows, ties=ties)
-
-
-def test_a_model_seen_only_on_side_b_is_rated_by_its_votes() -> None:
-    swap = {"model_a": "model_b", "model_b": "model_a", "tie": "tie"}
-    new = [*[("x", "new", "model_a")] * 8, *[("y", "new", "model_b")] * 8]
-    turned = [(b, a, swap[outcome]) for a, b, outcome in new]
-    one, two = board([*FIELD, *new]), board([*FIELD, *turned])
-    assert {row.model for row in one.ratings} == {"x", "y", "z", "new"}
-    for row, other in zip(one.ratings, two.ratings, strict=True):
-        assert (row.model, row.votes) == (other.model, other.votes)
-        assert row.rating == pytest.approx(other.rating)
-
-
-def test_a_model_against_itself_counts_for_nothing_and_is_counted() -> None:
-    plain, more = board(FIELD), board([*FIELD, *[("x", "x", "model_a")] * 50])
-    assert (more.votes.self_battles, more.votes.used) == (50, plain.votes.used)
-    assert [(r.model, r.rating, r.votes) for r in more.ratings] == [
-        (r.model, r.rating, r.votes) for r in plain.ratings
-    ]
-
-
 NEWCOMER: list[Row] = [("new", "x", "model_a"), ("new", "x", "model_b")]
 
 
@@ -167,14 +133,6 @@ def test_a_rare_model_is_as_uncertain_as_its_votes() -> None:
     )
     rows = {row.model: row for row in rate(data, RateOptions(reference="y")).ratings}
     assert rows["new"].se == pytest.approx(400 / np.log(10) * np.sqrt(1 / 50 + 1 / 50), rel=1e-3)
-
-
-def test_the_half_width_does_not_depend_on_the_anchor(rng: np.random.Generator) -> None:
-    rows = [row[:3] for row in random_votes(rng, n=300)]
-    plain, anchored = board(rows), board(rows, anchor=("m3", 1000.0))
-    widths = {row.model: row.upper - row.lower for row in plain.ratings}
-    for row in anchored.ratings:
-        assert row.upper - row.lower == pytest.approx(widths[row.model])
 
 
 def test_scales_of_other_models_of_ties_differ_and_the_report_names_the_model(

@@ -168,12 +168,6 @@ def test_the_bar_is_one_over_alpha() -> None:
     assert not checked(votes, alpha=just * 0.999)[0].flagged
 
 
-def test_the_result_is_plain_values() -> None:
-    plain = checked(of("coin"))[0].to_dict()
-    assert set(plain) == set(VoterCheck.__slots__)
-    assert all(isinstance(v, int | float | str | bool | None) for v in plain.values())
-
-
 def probability_of_wins(won: int, n: int, gap: float, taste_sd: float) -> float:
     """Chance of one sequence of votes on one pair under the taste model, by quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)

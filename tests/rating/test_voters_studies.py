@@ -89,10 +89,10 @@ def test_a_test_that_knows_no_order_effect_punishes_people_who_lean() -> None:
 @pytest.mark.parametrize(
     ("kind", "at_100", "at_300"),
     [
-        *(("coin", 0.6, 0.97), ("always-left", 1.0, 1.0), ("always-right", 1.0, 1.0)),
-        *(("inverted", 0.98, 0.99), ("shill", 0.98, 1.0)),
+        ("coin", 0.6, 0.97), ("always-left", 1.0, 1.0), ("always-right", 1.0, 1.0),
+        ("inverted", 0.98, 0.99), ("shill", 0.98, 1.0),
     ],
-)
+)  # fmt: skip
 def test_careless_voters_are_found(
     kind: Kind, at_100: float, at_300: float, record_property: Callable[[str, object], None]
 ) -> None:

@@ -129,10 +129,10 @@ def test_a_true_model_leaves_about_its_degrees_of_freedom(
 def test_a_ring_of_upsets_is_seen(rng: np.random.Generator) -> None:
     data = wins(
         [
-            *(("x", "y", 60), ("y", "x", 20), ("y", "z", 60), ("z", "y", 20), ("z", "x", 60)),
+            ("x", "y", 60), ("y", "x", 20), ("y", "z", 60), ("z", "y", 20), ("z", "x", 60),
             ("x", "z", 20),
         ]
-    )
+    )  # fmt: skip
     goodness = goodness_of_fit(fit(data), data)
     assert goodness.df == 1
     # every strength is zero: three times (60 - 40)^2 / 40 + (20 - 40)^2 / 40

@@ -68,14 +68,6 @@ def test_the_same_key_returns_the_same_body_and_another_choice_is_409(quick: Ser
             assert sentence == "You have already voted on this battle: B was better."
 
 
-@pytest.mark.parametrize("outcome", ["model_a", "model_b", "tie", "both_bad"])
-def test_each_outcome_is_a_vote_that_reveals(quick: Served, outcome: str) -> None:
-    with quick.visitor() as ada:
-        receipt = ada.vote(ada.play(), outcome).json()
-    assert receipt["outcome"] == outcome
-    assert receipt["models"]["a"]["id"] != receipt["models"]["b"]["id"]
-
-
 def test_a_skip_closes_the_battle_and_reveals_nothing(quick: Served) -> None:
     with quick.visitor() as ada:
         battle_id = ada.play()
@@ -84,6 +76,8 @@ def test_a_skip_closes_the_battle_and_reveals_nothing(quick: Served) -> None:
         assert ada.look(battle_id)["state"] == "skipped"
         assert ada.look(battle_id)["vote"] == receipt
         assert ada.vote(battle_id, "model_a").status_code == 409
+        more = ada.post(f"/api/v1/battles/{battle_id}/continue", json={"prompt": "More?"})
+        assert more.status_code == 409
 
 
 @contextmanager
@@ -101,6 +95,12 @@ def test_a_battle_that_is_not_ready_takes_no_vote(tmp_path: Path) -> None:
     with slow_arena(tmp_path, Behaviour(text=LONG, delay_s=0.05)) as ada:
         refused = ada.vote(ada.open(), "model_a")
     assert (refused.status_code, refused.json()["title"]) == (409, "Not ready for a vote")
+
+
+def test_a_model_has_as_long_to_begin_as_the_limit_for_that_says(tmp_path: Path) -> None:
+    late = Behaviour(first_token_s=1.0)
+    with slow_arena(tmp_path, late, first_token_timeout_s=0.2) as ada:
+        assert ada.follow(ada.open())[-1].event == "failed"
 
 
 def test_the_rest_is_shown_once_it_was_offered(tmp_path: Path) -> None:

@@ -52,13 +52,6 @@ def test_the_largest_body_is_read_and_one_byte_more_is_refused_whether_it_says_s
     assert "content-security-policy" in answers[1].headers
 
 
-def test_a_body_within_the_limit_passes_in_pieces(proxied: Served) -> None:
-    pieces = iter([b'{"prompt": "', *[b"x" * 1000] * 5, b'"}'])
-    headers = {"content-type": "application/json"}
-    with client_of(proxied.url) as client:
-        assert client.post(BATTLES, content=pieces, headers=headers).status_code == 201
-
-
 BATTLES = "/api/v1/battles"
 
 

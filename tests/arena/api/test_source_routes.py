@@ -10,17 +10,20 @@ from typing import Any
 
 import httpx2
 import pytest
+from sqlmodel import col, update
 
 from arena.domain.model import MOST_VERSIONS, Source, is_name, origin_of
 from arena.domain.people import Perishable
 from arena.domain.vote import APPLICATIONS, DEFAULT, Policy
 from arena.errors import EXPIRED
 from arena.guard.access import token_hash
-from arena.store import blocks, erasing, log, people, roster, sources
+from arena.store import battles, blocks, erasing, log, people, roster, sources
 from arena.store.store import Store
+from arena.store.tables import SourcePairRow
 from arena.store.verify import verify
 from tests.arena.store.battles import at_once
 from tests.command import Command, refused
+from tests.process import until
 from tests.serving import Served, client_of, let_expire, quick_arena
 from tests.sources import PAGE, Application, comparison, registered
 
@@ -89,6 +92,10 @@ def test_a_comparison_is_in_the_chain_and_counts_for_applications_alone(
     assert logged(served, application) == [vote]
     out = replace(vote, left_out="voter of an application")
     assert logged(served, application, DEFAULT) == [out]
+    with closing(Store(served.database)) as store:
+        shown = store.read(battles.battle, APPLICATIONS, vote.battle)
+    assert shown is not None
+    assert shown.vote.seconds == pytest.approx(8.5)
 
 
 def test_twenty_resends_at_once_are_one_vote(served: Served, application: Application) -> None:
@@ -215,6 +222,11 @@ def test_an_application_sends_as_much_an_hour_as_it_may(served: Served) -> None:
     )
     assert application.compare(key="1").json() == first.json()
     assert registered(served).compare().status_code == 201
+    with closing(Store(served.database)) as store, store.writing() as session:
+        of_first = col(SourcePairRow.key_hash) == token_hash("comparison\n1")
+        earlier = datetime.now(UTC) - timedelta(minutes=50)
+        session.exec(update(SourcePairRow).where(of_first).values(created=earlier))
+    assert 500 < int(application.compare(key="3").headers["retry-after"]) <= 660
 
 
 def test_a_rater_is_one_voter_of_one_application(served: Served, application: Application) -> None:
@@ -245,6 +257,9 @@ def test_versions_stand_on_the_board_of_applications_alone(
         hidden = [
             ada.get(path) for path in ("/battles?policy=applications-v1", f"/battles/{battle}")
         ]
+        own = "/leaderboard?policy=applications-v1"
+        until(lambda: f"{application.name}~v7" in ada.get(own).text)
+        assert 'href="/battles' not in ada.get(own).text
     assert [page.status_code for page in pages] == [200] * 4
     assert [page.status_code for page in hidden] == [404] * 2
     assert not [page for page in (*pages, *hidden) if "~v7" in page.text or "parcel" in page.text]
@@ -278,6 +293,8 @@ def test_a_page_reads_a_pair_blind_and_votes_once(
     assert before.headers["access-control-allow-origin"] == PAGE
     assert before.headers["cache-control"] == "no-store"
     assert set(before.json()) == BEFORE_THE_VOTE
+    words = [before.json()["words"][name] for name in ("tie", "even", "both_bad", "neither")]
+    assert words == ["Tie", "a tie", "Both are bad", "both were bad"]
     assert not [word for word in ("v7", "v8", application.name, "~") if word in before.text]
     assert "<strong>on its way</strong>" in before.json()["a"] + before.json()["b"]
     votes = [embedded(served, f"{pair}/vote", key, json={"outcome": "model_a"}) for _ in range(3)]
@@ -564,7 +581,8 @@ def test_applications_are_registered_once_and_seen(quick: Served, command: Comma
         "shown only once. Up to 2,000 votes and pairs per hour; pairs on 5% of its turns, shown "
         f"by {PAGE}.\n"
     )
-    assert Application(quick.url, "support", token).compare().status_code == 201
+    application = Application(quick.url, "support", token)
+    assert [application.compare().status_code, application.open_pair().status_code] == [201] * 2
     refused(command("sources", "add", "support", *at), "'support'")
     for name in ("Support", "gold", "a b", ""):
         refused(command("sources", "add", name, *at), repr(name))
@@ -579,13 +597,13 @@ def test_applications_are_registered_once_and_seen(quick: Served, command: Comma
         "per_hour": 2000,
         "revoked": None,
         "paused": None,
-        "sent": 1,
+        "sent": 2,
         "votes": 1,
     }
     shown = command("sources", "list", *at, COLUMNS="200").stdout
     assert token not in shown
     cells = [cell.strip() for cell in shown.split("│")]
-    assert f"support {PAGE} 5% 2,000 1 1" in " ".join(cells)
+    assert f"support {PAGE} 5% 2,000 2 1" in " ".join(cells)
     with closing(Store(quick.database)) as store:
         (act,) = store.read(people.acts)[0]
     assert (act.act, act.subject) == ("add source", "support")

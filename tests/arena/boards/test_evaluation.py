@@ -89,7 +89,11 @@ def test_the_card_names_what_is_missing_and_follows_the_board(tmp_path: Path) ->
         board.refresh()
         card.look()
         assert card.read().missing == ("purpose", "weaknesses")
-        outputs = card.read().outputs
+        inputs, calls, outputs = (getattr(card.read(), name) for name in sections[:3])
+        assert (inputs.first_vote, inputs.last_vote) == (NOW, NOW.replace(minute=19))
+        assert (inputs.prompts, inputs.repeated, inputs.tagger) == (4, 16, "rules 1")
+        assert {one.id: one.versions for one in calls.models} == {"basalt": 1, "quartz": 1}
+        assert card.read().interpretation.rated == 2
         assert (outputs.votes, outputs.voters) == (20, 4)
         assert outputs.left_out == {"skipped": 1, "a test of ours": 1}
         assert card.read() is card.read()

@@ -175,6 +175,13 @@ def test_votes_taken_away_really_turn_the_order() -> None:
     assert strength[hold.below] > strength[hold.above]
 
 
+def test_the_votes_to_come_are_those_of_the_whole_board_and_not_of_the_pair_alone() -> None:
+    fitted = fit_log(logged(of_tastes(1, 0.0, voters=150, models=4)))
+    gaps = neighbour_gaps(fitted.inference)
+    assert any(gap.more_votes != gap.more_votes_pair for gap in gaps)
+    assert [one.more_votes for one in holds(fitted)] == [gap.more_votes for gap in gaps]
+
+
 def is_alike(vote: Vote, a: str, b: str, outcome: str) -> bool:
     return (vote.a, vote.b, vote.outcome.value) == (a, b, outcome)
 

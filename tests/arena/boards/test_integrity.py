@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sqlmodel import col, select
 from arena.boards.integrity import RINGS, VOTERS, apply, decide, name_answers
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.people import Entrance
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Policy, Voter
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Policy, Voter, VoterKind
 from arena.errors import RoomError
 from arena.store import blocks, people, voting
 from arena.store.store import Store
@@ -246,13 +247,18 @@ def test_a_person_loses_the_votes_too_that_they_cast_before_signing_in(
     assert printed == f"{person.id}: 3 votes are excluded from default-v3.\n"
     assert left_out(played) == dict.fromkeys(("b0", "b18", "b19"), "paid")
     ((_, _, votes, _),) = played.read(people.matching, person.id)
+    for n in range(8):
+        who = Voter("toy", VoterKind.SIMULATED) if n % 2 else Voter("v0")
+        ready(played, f"more {n}", who)
+        later = CAST + timedelta(minutes=n)
+        played.cast(replace(ballot(f"more {n}", voter=who.id), cast=later))
     assert (votes, [*played.read(voting.busiest, 2)]) == (
         3,
-        [(person.id, 3, CAST), ("v0", 2, CAST)],
+        [("v0", 6, CAST + timedelta(minutes=6)), (person.id, 3, CAST)],
     )
     printed = command("readmit", person.id, *to).stdout
     assert printed == f"{person.id}: 3 votes count again in default-v3.\n"
-    assert left_out(played) == {}
+    assert {*left_out(played).values()} == {"simulated voter"}
     assert is_whole(played)
 
 
@@ -268,7 +274,7 @@ def test_a_file_has_no_leaderboard_to_apply_the_check_to(command: Command, tmp_p
 
 
 def test_battles_in_which_a_model_names_itself_are_flagged_once_and_left_out_if_asked(
-    played: Store,
+    command: Command, played: Store, database_url: str
 ) -> None:
     ready(played, "leak", Voter("v1"))
     with played.writing() as session:
@@ -281,6 +287,9 @@ def test_battles_in_which_a_model_names_itself_are_flagged_once_and_left_out_if_
     first = name_answers(played, NOW, leave_out=False)
     assert (first["battles"], first["named"], first["by_model"]) == (21, 1, {model: 1})
     assert first["applied"] is None
+    assert command("probe", "names", database_url).stdout == (
+        f"In 1 of 21 battles a model named itself (42 answers read).\n{model}: 1 answer\n"
+    )
     assert left_out(played) == {}
     assert flagged(played) == [("leak", "basalt", "quartz", True)]
     second = name_answers(played, NOW, leave_out=True)
@@ -290,6 +299,8 @@ def test_battles_in_which_a_model_names_itself_are_flagged_once_and_left_out_if_
     with played.reading() as session:
         flags = session.exec(select(FlagRow).where(col(FlagRow.battle_id).is_not(None))).all()
     assert [(one.rule, one.version) for one in flags] == [("self-naming", "1")]
+    played.write(voting.flag, Grounds("by hand", "1", "odd"), NOW, battle=1)
+    assert [battle for battle, *_ in flagged(played)] == ["b0", "leak"], "the last marked first"
     assert is_whole(played)
 
 

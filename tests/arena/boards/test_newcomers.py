@@ -277,7 +277,9 @@ def test_a_board_that_is_served_shows_a_newcomer_hollow(tmp_path: Path) -> None:
         roster.write_text(f"{tables}\n{rest}")
         settings = {"sampler": "weighted", "characters_per_s": 50_000, "newcomers": file}
         with (
-            serve(database=new_sqlite(tmp_path), roster=roster, **settings) as served,
+            serve(
+                database=new_sqlite(tmp_path), roster=roster, listed_after=25, **settings
+            ) as served,
             served.visitor() as visitor,
         ):
             for n in range(30):
@@ -293,6 +295,7 @@ def test_a_board_that_is_served_shows_a_newcomer_hollow(tmp_path: Path) -> None:
     assert "○ Name w by a judge" in words
     assert "Name w : by <i>owl</i> , calibrated on 4 models" in words
     assert "Rated only by a judge until it has 30 human votes" in words
+    assert "Provisional: fewer than 25 votes under its name" in words
     assert "<i>owl" not in page
     assert len(lines) == 5
     assert "judge only" in lines[-1]

@@ -56,9 +56,9 @@ def test_a_time_to_wait_in_a_header_goes_before_that_of_the_body_and_is_a_limit_
 
 
 FIELDS = (
-    *("error", "errors", "message", "detail", "fault", "code", "type", "loc", "param", "details"),
-    *("metadata", "raw", "base_resp", "params", "retryDelay", "@type"),
-)
+    "error", "errors", "message", "detail", "fault", "code", "type", "loc", "param", "details",
+    "metadata", "raw", "base_resp", "params", "retryDelay", "@type",
+)  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inside: (

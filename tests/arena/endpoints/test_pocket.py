@@ -101,10 +101,10 @@ async def test_retrieval_finds_the_right_page(
 @pytest.mark.parametrize(
     "prompt",
     [
-        *("A recipe for apple pie?", "Write a poem about the sea", "hi"),
+        "A recipe for apple pie?", "Write a poem about the sea", "hi",
         "how long should I follow a statement of a doctor",
     ],
-)
+)  # fmt: skip
 async def test_retrieval_says_when_it_knows_nothing(endpoints: Endpoints, prompt: str) -> None:
     assert "found no answer" in await answer(endpoints, TOYS["retrieval"], prompt)
 

@@ -136,9 +136,9 @@ async def test_replay_gives_the_text_back_byte_for_byte(
 
 async def test_replay_keeps_its_pace_in_small_pieces() -> None:
     began = time.monotonic()
-    chunks = await replay({"hi": "x" * 200}, Message("user", "hi"), characters_per_s=400.0)
+    chunks = await replay({"hi": "x" * 100}, Message("user", "hi"), characters_per_s=200.0)
     assert time.monotonic() - began >= 0.45
-    assert max(len(chunk.text) for chunk in chunks if isinstance(chunk, TextDelta)) <= 40
+    assert max(len(chunk.text) for chunk in chunks if isinstance(chunk, TextDelta)) <= 20
 
 
 async def test_a_system_prompt_does_not_hide_the_recorded_one() -> None:

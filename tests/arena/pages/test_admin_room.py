@@ -276,7 +276,12 @@ def test_people_are_invited_and_changed_on_their_page(served: Served) -> None:
         assert acts.count("changed a person Bob <b>") == 3
         assert "blocked: no → yes" in acts
         assert "role: researcher → admin" in acts
+        invitation = r"the role in the invitation of Bob <b> [^<]+ previously: voter , now: resear"
+        assert re.search(invitation, acts)
         assert person.id not in acts
+        assert bob.post("/device").status_code == 200
+        assert "Bob <b> a further device invited" in text_of(admin.get("/admin/people").text)
+        assert f"device of: {person.id}" in text_of(admin.get("/admin/log").text)
 
 
 def test_an_invitation_is_made_once_however_often_its_form_is_sent(served: Served) -> None:
@@ -497,6 +502,12 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
         weigh = {"model": "id-y", "weight": "2.5"}
         assert admin.post("/admin/models/weigh", data=weigh).status_code == 303
         assert 'value="2.5"' in admin.get("/admin/models").text
+        for standing in ("enabled", "retired"):
+            place = {"model": "id-x", "standing": standing}
+            assert admin.post("/admin/models/place", data=place).status_code == 303
+        happened = re.findall(r"Name \w ([a-z ]+) \d", text_of(admin.get("/models").text))
+        weighed = "drawn more or less often"
+        assert happened[:4] == ["retired", "enabled", weighed, "disabled"], "the newest first"
         hidden = NEW.replace('"w"', '"maple"').replace("Name w", "Veiled") + 'release = "hidden"'
         assert admin.post("/admin/models/add", data={"roster": hidden}).status_code == 303
         assert "maple enabled hidden" in text_of(admin.get("/admin/models").text)
@@ -504,8 +515,10 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
         assert admin.post("/admin/models/release", data=release).status_code == 303
         assert "maple enabled pre-release" in text_of(admin.get("/admin/models").text)
         acts = text_of(admin.get("/admin/log").text)
-    done = ("changed the weight of id-y", "disabled the model id-x", "added the model w")
+    done = ["retired the model id-x", "enabled the model id-x", "changed the weight of id-y"]
+    done += ["disabled the model id-x", "added the model w"]
     assert "Ada Lovelace let battle unnamed the model maple" in acts
+    assert re.search("the weight of id-y [^<]+ UTC previously: 1.0 , now: 2.5 Ada", acts)
     assert [acts.index(f"Ada Lovelace {one}") for one in done] == sorted(
         acts.index(f"Ada Lovelace {one}") for one in done
     )

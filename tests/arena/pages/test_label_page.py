@@ -31,11 +31,11 @@ from tests.sqlite import new_sqlite
 LABELS = {
     "category": (LabelCount("code", 300, 0.6), LabelCount("other", 200, 0.4)),
     "language": (
-        *(LabelCount("en", 421, 0.842), LabelCount("fr", 50, 0.1)),
+        LabelCount("en", 421, 0.842), LabelCount("fr", 50, 0.1),
         LabelCount("it", 29, 0.058),
     ),
     "intent": (LabelCount("asking", 500, 1.0),),
-}
+}  # fmt: skip
 CODE = AskedLabel("default-v3", "category", "code")
 SHOWN = Excess(0.005, 0.002, 0.008)
 NOT_SHOWN = Excess(0.001, -0.002, 0.004)
@@ -244,6 +244,7 @@ def test_the_leaderboard_leads_to_boards_by_label(arena: Served) -> None:
         assert board.status_code == 200
         assert "Leaderboard: Code" in text(board.text)
         assert "See French" in text(board.text)
+        assert "with the label “maths”" in until_made(ada, "/leaderboard?category=math").text
         again = ada.get(
             "/leaderboard?category=code", headers={"If-None-Match": board.headers["ETag"]}
         )

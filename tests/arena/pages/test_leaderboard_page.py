@@ -134,16 +134,17 @@ def test_retired_models_are_marked_and_can_be_hidden(
     make_board: MakeBoard, make_row: MakeRow
 ) -> None:
     gone = replace(make_row("chalk-3b", 816.0), stage=Stage.RETIRED)
-    board = make_board(rows=(make_row(), gone))
+    waits = replace(make_board().waiting[0], stage=Stage.RETIRED)
+    board = make_board(rows=(make_row(), gone), waiting=(waits,))
     page = board_page(board)
     assert "chalk-3b retired Stone Works" in text(page)
-    assert "1 model has retired; its votes still count. Hide retired models" in text(page)
+    assert "2 models have retired; their votes still count. Hide retired models" in text(page)
     assert 'href="/leaderboard?retired=hide"' in page
     selection = Selection.of("votes", "", "hide")
     hidden = leaderboard_page(board, linked=True, now=NOW, selection=selection)
     (table,) = re.findall(r'<table class="standings.*?</table>', hidden, re.DOTALL)
     assert "chalk-3b" not in table
-    assert "1 model that has retired is hidden; ranks are those among all." in text(hidden)
+    assert "2 models that have retired are hidden; ranks are those among all." in text(hidden)
     assert 'href="/leaderboard?sort=votes">Show retired models' in hidden
     assert {"name": "retired", "value": "hide", "type": "hidden"} in Page(hidden).all("input")
     assert "retired" not in text(board_page(make_board())).replace("Added and retired models", "")
@@ -257,7 +258,9 @@ def test_what_holds_the_first_place_is_a_sentence(make_board: MakeBoard) -> None
     assert "quartz-8b over chalk-3b 368 12 3 about 1,900" in shown
 
 
-@pytest.mark.parametrize(("more_votes", "words"), [(0, "separated"), (55, "about 55")])
+@pytest.mark.parametrize(
+    ("more_votes", "words"), [(0, "separated"), (55, "about 55"), (218_400, "about 220,000")]
+)
 def test_votes_to_come_are_said_as_far_as_they_are_known(
     make_board: MakeBoard, more_votes: int | None, words: str
 ) -> None:
@@ -265,7 +268,7 @@ def test_votes_to_come_are_said_as_far_as_they_are_known(
     assert f"12 3 {words}" in text(board_page(board, "robustness"))
 
 
-@pytest.mark.parametrize("more_votes", [None, 10**9])
+@pytest.mark.parametrize("more_votes", [None, 218_401])
 def test_neighbours_that_are_level_are_counted_and_not_listed(
     make_board: MakeBoard, more_votes: int | None
 ) -> None:
@@ -330,17 +333,20 @@ def test_what_equal_voters_would_change_is_said(make_board: MakeBoard, make_row:
 
 
 def test_the_board_stands_beside_the_one_with_the_votes_left_out(make_board: MakeBoard) -> None:
-    board, first = make_board(), make_board().rows[0]
-    whole = make_board(
-        policy="default-v1", rows=(replace(first, rating=first.rating + 60, rank=2),)
-    )
+    board, (first, second) = make_board(), make_board().rows
+    third, fourth = (replace(second, model=name, name=name) for name in ("basalt", "flint"))
+    board = replace(board, rows=(first, second, third, fourth))
+    moved = (replace(first, rating=first.rating + 60), replace(third, rank=2), fourth)
+    whole = make_board(policy="default-v1", rows=moved)
     page = text(board_page(board, "data", whole=whole))
     assert (
         "With the votes excluded 31 votes are excluded, each for a reason of its own (why)."
         in page
     )
-    assert "quartz-8b 1,184 no. 1 1,244 no. 2 +60" in page
+    assert "quartz-8b 1,184 no. 1 1,244 no. 1 +60" in page
     assert "chalk-3b 816 no. 1 not rated" in page
+    assert "basalt 816 no. 1 816 no. 2 0" in page
+    assert "flint" not in page
     assert "With the votes excluded" not in text(board_page(board, "data"))
 
 

@@ -176,11 +176,6 @@ def test_the_present_page_is_marked_in_the_header(
         assert links == here
 
 
-def test_only_our_own_files_are_loaded(make_board: MakeBoard) -> None:
-    sources = [link["href"] for link in Page(board_page(make_board())).all("link")]
-    assert sources == ["/favicon.ico", "/look/tokens.css", "/look/pages.css"]
-
-
 def properties(html: str) -> dict[str | None, str | None]:
     metas = Page(html).all("meta")
     return {meta.get("property") or meta.get("name"): meta.get("content") for meta in metas}

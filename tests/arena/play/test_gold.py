@@ -131,6 +131,9 @@ def test_gold_battles_are_at_most_their_share_and_nobody_has_one_twice(served: S
         assert len([one for one in sets(served) if one]) == 1, "the same prompt again"
         other.open(f"  {PROMPTS[0]} ")
         assert len([one for one in sets(served) if one]) == 2
+        battles_before(visitor, 18)
+        visitor.open(PROMPTS[1])
+        assert len([one for one in sets(served) if one]) == 3, "another prompt"
 
 
 @pytest.mark.parametrize("how", ["turns", "regenerate"])

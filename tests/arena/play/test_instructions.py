@@ -68,6 +68,11 @@ def test_what_answers_follow_is_said_after_the_vote_and_not_before(served: Serve
         other = visitor.play("Why?")
         visitor.vote(other, "tie")
         assert visitor.get(path(other)).json() == {"instructions": []}
+        longer = visitor.play("Why?")
+        visitor.post(f"/api/v1/battles/{longer}/turns", json={"prompt": PROMPT})
+        visitor.follow(longer)
+        visitor.vote(longer, "tie")
+        assert len(visitor.get(path(longer)).json()["instructions"]) == 2, "of the latest turn"
     with served.visitor() as stranger:
         stranger.open()
         assert stranger.get(path(battle)).status_code == 404

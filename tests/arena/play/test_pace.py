@@ -228,6 +228,12 @@ def test_a_late_start_weighs_more_than_a_late_end_but_not_everything() -> None:
     assert chosen(halting, quick).rate == 110
 
 
+def test_a_late_end_counts_by_the_mean_length_of_the_answers() -> None:
+    halting = [2.0 if rate > 80 else 0.0 for rate in RATES]
+    long, short = ([Took(halting, 30.0, length)] * MEMORY for length in (1900, 100))
+    assert [chosen(long, short).rate, chosen(long, long).rate] == [80, 150]
+
+
 def test_nobody_waits_long_for_what_a_model_does_now_and_then() -> None:
     stalled = Took([25.0] * len(RATES), 30.0, 1000)
     pace = chosen([*several(1000)[:20], stalled], several(1000))

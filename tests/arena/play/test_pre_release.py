@@ -34,10 +34,10 @@ family = "Basalt Nine family"
 release = "{release}"
 """
 PAGES = (
-    *("/", "/leaderboard", "/leaderboard.json", "/leaderboard.csv", "/api/v1/leaderboard"),
-    *("/battles", "/votes", "/models", "/method", "/value", "/mix", "/topics", "/study"),
+    "/", "/leaderboard", "/leaderboard.json", "/leaderboard.csv", "/api/v1/leaderboard",
+    "/battles", "/votes", "/models", "/method", "/value", "/mix", "/topics", "/study",
     "/leaderboard?category=code",
-)
+)  # fmt: skip
 
 
 @pytest.fixture

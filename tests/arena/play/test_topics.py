@@ -21,7 +21,7 @@ from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter, VoterKind
 from arena.play import topics as releasing
 from arena.play.topics import WEEK, is_due, keep_releasing, release_topics
-from arena.store import battles, log, voting
+from arena.store import battles, erasing, log, voting
 from arena.store.store import Store
 from judge.labels.topics import LEAST
 from rating.errors import DataError
@@ -145,6 +145,10 @@ def test_two_who_release_at_once_leave_one_release(store: Store) -> None:
         other = replace(first.release, prompts=1)
         log.add(session, other, None, first.number, NOW)
     assert store.read(log.newest_topics, private=False) == first
+    store.write(log.add, replace(other, private=True), None, 1, NOW)
+    store.write(erasing.erase_words, [1], (), NOW)
+    assert store.read(log.newest_topics, private=False) is None, "it may name what was erased"
+    assert store.read(log.newest_topics, private=True) is not None
 
 
 @pytest.mark.slow

@@ -23,9 +23,9 @@ from tests.postgresql import new_database
 from tests.sqlite import bring_to_revision, bring_to_schema, new_sqlite
 
 ASPECTS = (
-    *("columns", "pk_constraint", "foreign_keys", "unique_constraints", "check_constraints"),
-    *("indexes", "table_options"),
-)
+    "columns", "pk_constraint", "foreign_keys", "unique_constraints", "check_constraints",
+    "indexes", "table_options",
+)  # fmt: skip
 OBJECTS = {
     "sqlite": "SELECT type, name, CASE WHEN type <> 'table' THEN sql END FROM sqlite_master",
     "postgresql": """

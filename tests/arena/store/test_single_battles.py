@@ -1,10 +1,11 @@
 """Behind a number lie the battles that its policy counts, and no others."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from sqlmodel import col, update
 
-from arena.domain.battle import BattleState
+from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Policy, Voter, VoterKind
 from arena.play.live import stored_snapshot
@@ -21,6 +22,7 @@ from tests.arena.store.battles import (
     exclude,
     new_battle,
     ready,
+    two_turns,
 )
 
 
@@ -89,8 +91,8 @@ def test_votes_are_read_by_model_by_pair_and_in_parts(store: Store) -> None:
 def test_the_attempts_that_the_vote_pins_are_shown(store: Store) -> None:
     store.open_battle(new_battle("b"))
     late = replace(complete("Yours."), first_token_s=1.5, tokens_out=50)
-    both = {A1: complete("Mine."), B1: late}
-    store.close_answers("b", BattleState.READY, both, message=None, now=NOW)
+    both, ended = {A1: complete("Mine."), B1: late}, NOW + timedelta(seconds=4)
+    store.close_answers("b", BattleState.READY, both, message=None, now=ended)
     receipt, _ = store.cast(ballot("b", Choice.B))
     assert receipt.reveal is not None
     assert [(m.name, m.latency_s, m.tokens) for m in (receipt.reveal.a, receipt.reveal.b)] == [
@@ -104,5 +106,20 @@ def test_the_attempts_that_the_vote_pins_are_shown(store: Store) -> None:
     assert [(t.prompt, t.text_a, t.text_b) for t in shown.turns] == [
         ("Why is the sky blue?", "Mine.", "Yours.")
     ]
-    assert (shown.vote.choice, shown.vote.seconds) == (Choice.B, 9.0)
+    assert (shown.vote.choice, shown.vote.seconds) == (Choice.B, 5.0)
     assert (shown.vote.model_a.name, shown.vote.model_b.name) == ("Basalt", "Quartz")
+
+
+def test_judges_get_blind_battles_of_one_turn_that_both_models_answered(store: Store) -> None:
+    ready(store, "b1")
+    two_turns(store, "long", "ada")
+    store.open_battle(new_battle("cut"))
+    both = {A1: complete(), B1: replace(complete(), status=AnswerStatus.STOPPED)}
+    store.close_answers("cut", BattleState.READY, both, message=None, now=NOW)
+    for name, change in (("gold", {"prompt_set": "gold:model_a"}), ("on", {"mode": "continued"})):
+        changed = update(BattleRow).where(col(BattleRow.public_id) == ready(store, name))
+        with store.writing() as session:
+            session.exec(changed.values(change))
+    ((name, prompt_id, prompt, a, b),) = store.read(battles.answered)
+    assert (name, prompt_id, prompt) == ("b1", "p1", "Why is the sky blue?")
+    assert (a.model_id, b.model_id) == ("basalt", "quartz")

@@ -337,7 +337,7 @@ def test_erasing_takes_comments_and_whose_the_ratings_are(
     database_url: str, forget: bool, tombstone: bool
 ) -> None:
     with closing(Store(database_url)) as store:
-        create(store, planned(2))
+        create(store, planned(3))
         for who in ("adaadaada", "bobbobbob"):
             _, shown = give(store, who)
             assert shown is not None
@@ -345,14 +345,17 @@ def test_erasing_takes_comments_and_whose_the_ratings_are(
             with store.writing() as session:
                 remarks = StudyRemarks(comment=f"{who} says")
                 studies.remark(session, "s", who, shown.token, remarks)
+        _, shown = give(store, "adaadaada")
+        assert shown is not None
+        rate(store, "adaadaada", shown)
         with store.reading() as session:
             _, there = erasing.extent(session, ["adaadaada"])
-        assert (there.comments, there.ratings) == (1, 1)
+        assert (there.comments, there.ratings) == (1, 2)
         with store.writing() as session:
             gone = erasing.erase(
                 session, ["adaadaada"], (), "x", NOW, forget=forget, tombstone=tombstone
             )
-        assert (gone.comments, gone.ratings) == (1, int(forget))
+        assert (gone.comments, gone.ratings) == (1, 2 * forget)
         left = {row["rater"]: row["comment"] for row in rows(store)}
         assert left == {"r02": "bobbobbob says"} | ({} if tombstone else {"r01": None})
         with store.reading() as session:

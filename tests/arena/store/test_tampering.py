@@ -430,9 +430,9 @@ HARMLESS = [
 ]
 """Changes of what SECURITY.md says is read by nothing, and of boards, which are signed."""
 PAGES = (
-    *("/models", "/method", "/battles", "/battles/b0"),
-    *("/api/v1/leaderboard", "/api/v1/evaluation"),
-)
+    "/models", "/method", "/battles", "/battles/b0",
+    "/api/v1/leaderboard", "/api/v1/evaluation",
+)  # fmt: skip
 MOMENT = re.compile(
     r"<time .*?</time>|\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)|[\w-]{20,}|\d+ \w+ 2026|\d\d:\d\d:\d\d"
 )

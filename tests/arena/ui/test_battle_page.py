@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from arena.domain.model import Roster
 from arena.endpoints.local import LOADING, VARIANTS
 from arena.endpoints.offline import POCKET_MODELS
+from arena.parts import EXAMPLES, _examples
 from arena.ui import battle_page
 from arena.ui.battle_page import MODULES, STORED, VERSION, add_assets, page_router
 from tests.arena.pages.page import Page
@@ -91,6 +93,12 @@ def test_a_small_model_beside_others_says_how_it_is(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(battle_page, "local_model", lambda: SimpleNamespace(state=LOADING))
     with client(LINES, models=(VARIANTS[0], POCKET_MODELS[0])) as visitor:
         assert str(LOADING) in visitor.get("/").text
+
+
+def test_prompts_to_try_are_what_all_models_can_answer() -> None:
+    toy, far = POCKET_MODELS[0], replace(POCKET_MODELS[0], endpoint="http://localhost/v1")
+    own = [_examples(Roster((toy, other)))[0] for other in (POCKET_MODELS[1], far, VARIANTS[0])]
+    assert own == ["What does yield do?", EXAMPLES[0], "Why is the sky blue?"]
 
 
 @pytest.mark.parametrize("prompt", [HOSTILE, LINES])

@@ -20,16 +20,6 @@ def one(prompt: str, strict: Results, loose: Results | None = None) -> Checked:
     return Checked(prompt, ids, strict, strict if loose is None else loose)
 
 
-def test_prompts_need_all_and_instructions_are_a_flat_mean() -> None:
-    scores = accuracy(
-        [one("p", (True, True)), one("q", (True, False), (True, True)), one("r", (False,))]
-    )
-    assert scores.prompt_strict.rate == pytest.approx(1 / 3)
-    assert scores.prompt_loose.rate == pytest.approx(2 / 3)
-    assert (scores.instruction_strict.rate, scores.instruction_loose.rate) == (0.6, 0.8)
-    assert (scores.prompt_strict.n, scores.instruction_strict.n) == (3, 5)
-
-
 def test_what_is_unread_is_counted_and_not_scored() -> None:
     scores = accuracy([one("p", (True, None)), one("q", (False, None)), one("r", (True, True))])
     assert scores.prompt_strict.rate == 1.0

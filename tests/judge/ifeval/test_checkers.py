@@ -258,10 +258,10 @@ def test_no_comma_gives_the_worked_results(response: str, expected: tuple[bool, 
 
 VOWS = "\n".join(
     [
-        *("<<A vow>>", "* I promise [name] the moon.", "* I promise [name] the tide!"),
-        *("Section 1: *now* and *here*", "P.S. Any questions?"),
+        "<<A vow>>", "* I promise [name] the moon.", "* I promise [name] the tide!",
+        "Section 1: *now* and *here*", "P.S. Any questions?",
     ]
-)
+)  # fmt: skip
 VOW_RULES: dict[str, dict[str, object]] = {
     "detectable_format:title": {},
     "detectable_format:number_bullet_lists": {"num_bullets": 2},
@@ -346,17 +346,17 @@ def test_json_nested_too_deeply_to_parse_is_unread_and_long_numbers_are_json() -
 @pytest.mark.parametrize(
     ("text", "n"),
     [
-        *(("One. Two.", 2), ("No end at all", 1), ('He said "Go!" She went.', 2)),
-        *(("Wait... what? Really?!", 2), ("Wait... What?", 2)),
+        ("One. Two.", 2), ("No end at all", 1), ('He said "Go!" She went.', 2),
+        ("Wait... what? Really?!", 2), ("Wait... What?", 2),
         ("At 3.14 p.m. we met Mr. and Mrs. Jones, Ph.D. students.", 1),
         ("Pens, ink, etc. Then paper. Pens etc. are here.", 3),
         ("See e.g. www.example.org. J. R. R. Tolkien wrote it.", 2),
-        *(("So am I. Good.", 2), ("**Bold.** Next.", 2)),
-        *(("好。很好！对吗？", 3), ("यह है। वह है।", 2)),
+        ("So am I. Good.", 2), ("**Bold.** Next.", 2),
+        ("好。很好！对吗？", 3), ("यह है। वह है।", 2),
         ("A title\n\nA line without an end\nand one more", 1),
         ("One. * Two. ***", 2),
     ],
-)
+)  # fmt: skip
 def test_sentences_are_counted_by_the_stated_rule(text: str, n: int) -> None:
     assert count_sentences(text) == n
 

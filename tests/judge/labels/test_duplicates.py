@@ -71,15 +71,18 @@ def test_many_copies_of_one_prompt_take_no_longer_than_many_prompts() -> None:
 
 def test_a_prompt_is_fresh_unless_something_a_day_older_is_like_it() -> None:
     groups = Duplicates(np.array([0, 1, 0, 2, 2, 1, 3]), 4)
-    days = np.array([0.0, 0.5, 2.0, 2.0, 2.5, 0.9, np.nan])
+    days = np.array([0.0, 0.5, 2.0, 2.0, 3.0, 1.0, np.nan])
     result = fresh(groups, days * DAY_S)
-    assert result.n == 3  # of the first day nothing is older, and of one the time is not known
-    assert result.rate == pytest.approx(2 / 3)
+    assert result.n == 4  # of the first day nothing is older, and of one the time is not known
+    assert result.rate == pytest.approx(2 / 4)  # two are like one that is a day older, or two
 
 
 def test_the_summary_holds_the_most_frequent_prompts() -> None:
-    texts = ["Hi", "hi", "What is a mill?", "hi", "ok"]
+    texts = ["Hi", "hi", "What is a mill?", "hi", "what is a mill"]
     summary = to_dict(texts, duplicates(texts), None)
-    assert summary["largest"] == [{"prompt": "Hi", "n": 3}]
-    assert (summary["groups"], summary["fresh"]) == (3, None)
-    assert summary["repeated"]["share"] == 0.4
+    repeated = summary.pop("repeated")
+    largest = [{"prompt": "Hi", "n": 3}, {"prompt": "What is a mill?", "n": 2}]
+    counts = {"prompts": 5, "distinct": 3, "groups": 2}
+    assert summary == counts | {"fresh": None, "largest": largest}
+    assert (repeated["share"], repeated["n"]) == (0.6, 5)
+    assert repeated["lower"] < 0.6 < repeated["upper"]

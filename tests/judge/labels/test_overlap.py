@@ -66,6 +66,7 @@ def test_a_difference_is_that_of_two_boards_and_less_sure_than_either() -> None:
         reach = t.ppf(0.75, df) * error
         ends = (one["difference"], one["lower"], one["upper"])
         assert ends == pytest.approx((gap, gap - reach, gap + reach))
+        assert (one["overlapping"], one["others"]) == (on["rating"], off["rating"])
         p_values.append(2 * t.sf(abs(gap) / error, df))
     gains = [one["difference"] for one in result["models"]]
     assert gains == sorted(gains, reverse=True)

@@ -2,11 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.labels import material, topics
@@ -107,31 +106,6 @@ def test_whatever_is_published_is_a_sum_of_batches_of_ten_people(
         before = dict(after.counts)
 
 
-@given(logs)
-def test_no_difference_of_two_numbers_is_of_one_to_nine_people(
-    weeks: list[list[tuple[int, int, int]]],
-) -> None:
-    """All views of all releases, each as the set of people it is of: two of them differ by
-    nobody, or by batches of ten.
-    """
-    counted: dict[int, list[Placed]] = defaultdict(list)
-    views: list[frozenset[Placed]] = [frozenset()]
-    for after, looked_at in history(weeks):
-        for one in looked_at:
-            if one.key not in after.waiting:
-                counted[one.topic].append(one)
-        for topics_of_view in (
-            (-1, 0, 1, 2, 3, 4, 5),
-            (0, 1, 2),
-            (3, 4, 5),
-            *((t,) for t in range(-1, 6)),
-        ):
-            views.append(frozenset(one for t in topics_of_view for one in counted[t]))
-    for view, other in combinations(dict.fromkeys(views), 2):
-        for only in (view - other, other - view):
-            assert len({placed.person for placed in only}) not in range(1, 10)
-
-
 @given(logs, st.integers(0, 30))
 def test_one_voter_more_or_less_moves_pages_only_by_rounding_and_gates(
     weeks: list[list[tuple[int, int, int]]], voter: int
@@ -168,22 +142,12 @@ def same_batches(
     return passing[0] == passing[1]
 
 
-@given(logs)
-def test_no_number_that_is_shown_is_under_the_gates(
-    weeks: list[list[tuple[int, int, int]]],
-) -> None:
-    for after, _ in history(weeks):
-        numbers = dict(seen(shown(TREE, after.counts, PRIVATE)))
-        assert all(n >= 25 for name, n in numbers.items() if name)
-        assert numbers[()] == 0 or numbers[()] >= 25
-
-
 def test_a_group_counts_its_topics_and_the_largest_come_first() -> None:
     release = shown(TREE, {-1: 26, 1: 27, 2: 52, 0: 30, 5: 26}, PRIVATE)
     assert [("".join(name), n) for name, n in seen(release)] == [
-        *[("", 160), ("g", 110), ("b", 50), ("a", 25)],
-        *[("h", 25), ("d", 25)],
-    ]
+        ("", 160), ("g", 110), ("b", 50), ("a", 25),
+        ("h", 25), ("d", 25),
+    ]  # fmt: skip
 
 
 def test_one_person_is_counted_ten_times_a_release() -> None:
@@ -267,16 +231,3 @@ def test_a_hierarchy_can_be_stored() -> None:
     back = unpacked(packed(learnt))
     assert back.topics == learnt.topics
     assert (back.of(texts) == learnt.of(texts)).all()
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10_000))
-def test_who_is_alone_with_a_topic_is_never_seen(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    week = [
-        (int(p), int(t), 1)
-        for p, t in zip(rng.integers(1, 40, 400), rng.integers(0, 5, 400), strict=True)
-    ]
-    alone = [(0, 5, 12)] * 3
-    for after, _ in history([week, week + alone, week + alone]):
-        assert 5 not in after.counts

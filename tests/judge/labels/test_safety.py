@@ -54,6 +54,9 @@ def test_notes_say_how_right_a_judge_is_and_what_rests_on_little() -> None:
     assert little.endswith(": under 100, nothing is corrected by them.")
     *_, hint = on_rates(rates(PACK, [Read("m", ANSWERED)]), None, judged=False)
     assert hint == "Rates on fewer than 100 prompts are only a hint."
+    many = [replace(PACK[0], prompt=f"{n}?") for n in range(100)]
+    asked = {item.case("does").id: False for item in many}
+    assert {rate.is_few for rate in rates(many, [Read("m", asked)])} == {False}
 
 
 def test_labelled_answers_are_of_both_kinds(tmp_path: Path) -> None:

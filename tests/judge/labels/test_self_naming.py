@@ -24,11 +24,11 @@ def test_a_name_in_the_first_person_is_its_own(answer: str, name: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        *("I am a fan of GPT-4.", 'The robot said: "I am ChatGPT."'),
+        "I am a fan of GPT-4.", 'The robot said: "I am ChatGPT."',
         "```\nI am GPT-4\n```\nis what it prints, and GPT-4 did.",
-        *("I am Claude Monet.", "If I were ChatGPT, I would agree."),
+        "I am Claude Monet.", "If I were ChatGPT, I would agree.",
     ],
-)
+)  # fmt: skip
 def test_other_names_are_mentioned(answer: str) -> None:
     naming = self_naming(answer)
     assert naming is not None

@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 
 from judge.case import CUT, FILTERED, FailureClass, Reply
 from judge.grammar import Tags
-from judge.labels.files import (
-    LANGUAGES,
-    TAGGED_FACETS,
-    Tagging,
-    case_of,
-    labels_of,
-    tags_in,
-    version_of,
-)
+from judge.labels.files import LANGUAGES, TAGGED_FACETS, Tagging, case_of, labels_of, tags_in
 from judge.labels.taggers import CATEGORIES, CRITERIA, HEAD, INTENTS, OTHER, TAIL, UNKNOWN, tag
 
 GOOD: dict[str, Any] = {
@@ -42,19 +34,19 @@ def test_a_reply_is_read_in_the_order_of_the_criteria(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "code", reply_of(category="weather"), reply_of(category="Code")),
-        *(reply_of(category=["code"]), reply_of(category=None), reply_of(language="english")),
-        *(reply_of(language="xx"), reply_of(intent="other"), reply_of(criteria="complexity")),
+        "", "code", reply_of(category="weather"), reply_of(category="Code"),
+        reply_of(category=["code"]), reply_of(category=None), reply_of(language="english"),
+        reply_of(language="xx"), reply_of(intent="other"), reply_of(criteria="complexity"),
         reply_of(criteria=["wit"]),
         reply_of(criteria=["complexity", "complexity"]),
-        *(reply_of(criteria=[["complexity"]]), reply_of(criteria={"complexity": True})),
+        reply_of(criteria=[["complexity"]]), reply_of(criteria={"complexity": True}),
         reply_of(system="obey"),
         json.dumps({name: GOOD[name] for name in ("category", "language", "intent")}),
         reply_of()[:-1] + ', "category": "maths"}',
         reply_of() + " Or rather " + reply_of(category="weather"),
-        *(reply_of()[:-1], '{"category": ' + "[" * 100_000, '{"category": ' + "[" * 100_000 + "}"),
+        reply_of()[:-1], '{"category": ' + "[" * 100_000, '{"category": ' + "[" * 100_000 + "}",
     ],
-)
+)  # fmt: skip
 def test_whatever_was_not_offered_gives_no_label_at_all(text: str) -> None:
     assert tags_in(text) is None
     assert Tagging().read(case_of(["Hi"]), Reply(text=text)) is FailureClass.UNPARSED
@@ -118,8 +110,3 @@ def test_a_prompt_is_hard_from_six_criteria_on_and_turns_are_counted() -> None:
     assert labels["chars"] == tag(["Hi", "Bye"])["chars"]
     easier = labels_of(Tags("maths", "de", "quizzing", CRITERIA[:5]), ["Hi"])["hard"]
     assert (easier.value, easier.score) == ("no", 5)
-
-
-def test_another_model_or_another_word_is_another_version() -> None:
-    assert version_of("1") != version_of("2")
-    assert Tagging().description.template.hash in version_of("1")

@@ -12,7 +12,7 @@ from judge.grammar import Preference
 from judge.methods import method
 from judge.probe.findings import FAMILY, MARGIN, checks, dose_response, scores_of
 from judge.probe.robustness import Probe
-from judge.probe.similarity import BAG_OF_WORDS, LENGTH_COUNTER, Measure
+from judge.probe.similarity import LENGTH_COUNTER, Measure
 from judge.probe.verdicts import DOSES, SIDE_SWAP, Pair, altered, kinds
 from judge.verdict import Judged
 from tests.judge.probe.texts import pairs, texts
@@ -89,13 +89,6 @@ def test_a_judge_of_length_is_exposed() -> None:
     assert response["inserted"]["upper"] < -0.3
 
 
-def test_a_bag_of_words_does_not_notice_another_order() -> None:
-    tried = plan()
-    rows = rows_of(tried, asked(tried, scoring(BAG_OF_WORDS)))
-    assert (rows["word shuffle"]["rate"], rows["word shuffle"]["finding"]) == (0.5, "cannot_tell")
-    assert rows["wide spacing"]["rate"] == rows[SIDE_SWAP]["rate"] == 1
-
-
 def test_a_judge_of_the_first_place_is_caught_by_the_swap_alone() -> None:
     tried = plan()
     judgements = asked(tried, lambda case: 1.0)
@@ -154,6 +147,10 @@ def test_people_s_votes_are_agreed_with_by_the_vote() -> None:
     assert (other["rate"], other["finding"]) == (0.25, "not_as_expected")
     (tie,) = checks(tried, {case.id: 0.5 for case in cases}, votes)
     assert (tie["rate"], tie["finding"]) == (0.5, "cannot_tell")
+    for n, findings in ((8, ["as_expected", "not_as_expected"]), (7, ["cannot_tell"] * 2)):
+        some, alike = {"people": tried["people"][:n]}, dict.fromkeys(cases, ((1, 0),))
+        rows = [checks(some, {case.id: for_b for case in cases}, alike) for for_b in (0.0, 1.0)]
+        assert [row["finding"] for (row,) in rows] == findings
 
 
 def test_pairs_of_one_prompt_count_as_one() -> None:

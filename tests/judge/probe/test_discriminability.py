@@ -31,15 +31,6 @@ def test_noise_is_found_without_bias_however_long_one_looks(n: int) -> None:
     assert abs(np.mean(squares) - 4) < 4 * error
 
 
-def test_entrants_far_apart_stand_out_and_alike_ones_do_not() -> None:
-    wander = np.random.default_rng(1).normal(size=(5, 9))
-    far, near = (signal_to_noise(wander + gap * np.arange(5)[:, None]) for gap in (3, 0))
-    assert far.ratio is not None
-    assert near.ratio is not None
-    assert far.ratio > 4
-    assert near.ratio < 1
-
-
 def test_alike_entrants_are_comfortable_by_the_whole_interval_one_time_in_forty_at_most() -> None:
     rng = np.random.default_rng(3)
     ratios = [signal_to_noise(rng.normal(size=(4, 9)), averaged=9) for _ in range(600)]
@@ -68,18 +59,12 @@ def test_what_moves_all_entrants_alike_is_no_wandering_and_shares_are_not_quiete
     assert np.mean(wander) == pytest.approx(2, rel=0.05), "of a difference, over two"
 
 
-def test_alike_entrants_have_a_ratio_of_one_by_the_mean_of_all_looks() -> None:
-    rng = np.random.default_rng(2)
-    ratios = [signal_to_noise(rng.normal(size=(6, 9)), averaged=9) for _ in range(400)]
-    signal = np.mean([one.signal**2 for one in ratios])
-    noise = np.mean([one.noise**2 for one in ratios])
-    assert signal / noise == pytest.approx(1, abs=0.1)
-
-
 def test_scores_that_never_wander_have_no_ratio_rather_than_an_endless_one() -> None:
     ratio = signal_to_noise(np.repeat([[1.0], [3.0]], 6, axis=1))
     assert (ratio.noise, ratio.ratio) == (0.0, None)
     assert ratio.signal == pytest.approx(np.sqrt(2))
+    moving = signal_to_noise(np.random.default_rng(1).normal(size=(5, 9)))
+    assert moving.ratio == moving.signal / moving.noise
 
 
 @pytest.mark.parametrize("shape", [(1, 9), (4, 3)])

@@ -74,9 +74,9 @@ def test_properties_of_two_prompts() -> None:
     terms = terms_of(texts, {"kind": np.array([0, 0, 1])}, failed)
     words, length, kind, both = terms.values()
     assert [*terms] == [
-        *("similar words (TF-IDF cosine)", "difference of log lengths"),
-        *("same kind", "failed by all models, both"),
-    ]
+        "similar words (TF-IDF cosine)", "difference of log lengths",
+        "same kind", "failed by all models, both",
+    ]  # fmt: skip
     assert words[0, 1] > words[0, 2] == 0
     assert length[0, 2] == pytest.approx(np.log(23 / 13))
     assert (kind[0, 1], kind[0, 2], both[0, 1], both[0, 2]) == (1, 0, 1, 0)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judge.case import Case, CaseId, Message, Order, Reply, Request
 from judge.grammar import Preference
 from judge.methods import method
-from judge.probe.findings import FAMILY, MARGIN, findings
+from judge.probe.findings import FAMILY, MARGIN, _what, findings
 from judge.probe.robustness import Probe, probes
 from judge.probe.verdicts import (
     BIASES,
@@ -111,6 +111,28 @@ async def test_no_intervention_moves_a_robust_judge() -> None:
         "We do not find an effect of length alone: +0 (−14 to +14) percentage points."
     ]
     assert result["warnings"] == []
+    alone = await outcome(robust, interventions(OWN.pairs, ("authority",), "Owl"))
+    assert alone["headline"] == (
+        "The judge is not affected by the intervention by 15 percentage points or more."
+    )
+
+
+@pytest.mark.parametrize(
+    ("control", "lower", "upper", "what"),
+    [
+        (0.5, -0.074, 0.074, "not_moved"),
+        (0.5, -0.076, 0.074, "cannot_tell"),
+        (0.5, -0.074, 0.076, "cannot_tell"),
+        (0.51, -0.01, 0.01, "no_room"),
+        (0.9, 0.01, 0.1, "moved"),
+        (0.9, -0.9, -0.01, "turned"),
+    ],
+)
+def test_a_finding_is_relative_to_the_half_that_a_control_leaves(
+    control: float, lower: float, upper: float, what: str
+) -> None:
+    one = {"control": {"rate": control}, "lower": lower, "upper": upper}
+    assert _what(one, one) == what
 
 
 async def test_every_intervention_moves_a_gullible_judge() -> None:
@@ -184,6 +206,9 @@ async def test_few_prompts_and_single_orders_make_no_claim() -> None:
     assert result["headline"] == "We do not find that any intervention affects the judge."
     assert result["sentences"][0] == "With 3 prompts, the effect of position is inconclusive."
     assert result["warnings"][0].startswith("1 verdict unparsed")
+    for n, finding in ((7, "cannot_tell"), (8, "moved")):
+        obeyed = await outcome(gullible, interventions(OWN.pairs[:n], ("authority",), "Owl"))
+        assert named(obeyed, finding) == ["authority"]
 
 
 async def test_a_judge_who_says_nothing_is_neither_moved_nor_withstands() -> None:
@@ -200,6 +225,8 @@ def test_the_poorer_answer_is_known_by_labels_whichever_stands_first() -> None:
     assert [pair.poor for pair in source.pairs] == ["Do harm.", "The 1th dull answer."]
     assert (source.basis, source.n_left_out) == ("labels", 1)
     assert source.honest[0].response_a == "Help."
+    with pytest.raises(DataError, match="None of 1 pairs"):
+        material([case(0)], np.array([0.0]))
 
 
 async def test_without_labels_a_lot_says_so_and_no_claim_grows() -> None:
@@ -222,13 +249,6 @@ async def test_without_labels_a_lot_says_so_and_no_claim_grows() -> None:
     lot, left_out = result["warnings"]
     assert "a randomly chosen one" in lot
     assert left_out == "1 pair excluded: of equal answers, or without a label for one side."
-
-
-def test_what_cannot_be_told_apart_is_left_out_or_refused() -> None:
-    same = Case(case(0).prompt, "Yes.", "Yes.")
-    assert material([same, case(1)], None).n_left_out == 1
-    with pytest.raises(DataError, match="None of 1 pairs"):
-        material([case(0)], np.array([0.0]))
 
 
 @pytest.mark.parametrize("kind", [one for one in KINDS if one != POSITION])
@@ -295,6 +315,7 @@ async def test_marks_of_planted_judges(
     result = await outcome(marking(mark), SINGLE, how="wildbench_score")
     assert {one["success_rate"] for one in result["interventions"]} == {rate}
     assert POSITION not in [one["kind"] for one in result["interventions"]]
+    assert "% of the scale" in result["sentences"][-1]
     assert what is None or len(named(result, what)) == len(result["interventions"])
     assert (what == "moved") == bool(named(result, "moved"))
     if what == "moved":

@@ -120,7 +120,8 @@ def test_files_that_cannot_be_told_are_quoted(
 
 def test_long_texts_come_once_each_and_from_one_file(tmp_path: Path) -> None:
     pairs = f"reference,text,good\n{LONG},{LONG} a,1\n{LONG},short,2\n"
-    material = read_material([written(tmp_path, "pairs.csv", pairs)])
+    material = read_material([written(tmp_path, "pairs.csv", pairs), *library_files(tmp_path)])
+    assert material.long_texts(5)[0] == "docs.xml", "before those of pairs"
     assert material.long_texts(12) == ("pairs.csv", (LONG, f"{LONG} a"))
     assert material.long_texts(14) == ("", ())
 

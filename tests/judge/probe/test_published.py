@@ -29,9 +29,9 @@ from tests.judge.probe.texts import fixed_rng as rng
 pytestmark = [pytest.mark.published, pytest.mark.timeout(300)]
 
 FILES = (
-    *("stsb-en-dev.csv", "newsroom.csv.gz", "newsroom_sources.csv.gz", "banking77_test.csv"),
-    *("cran.all.1400.xml.gz", "cran.qry.xml", "cranqrel.trec.txt"),
-)
+    "stsb-en-dev.csv", "newsroom.csv.gz", "newsroom_sources.csv.gz", "banking77_test.csv",
+    "cran.all.1400.xml.gz", "cran.qry.xml", "cranqrel.trec.txt",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

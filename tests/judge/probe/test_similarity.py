@@ -50,7 +50,6 @@ def longest_common(a: Sequence[object], b: Sequence[object]) -> int:
 
 def test_kitten_and_sitting_have_two_ratios() -> None:
     assert score(LEVENSHTEIN, "kitten", "sitting") == pytest.approx(1 - 3 / 7)
-    assert round(score(LEVENSHTEIN, "kitten", "sitting"), 4) == 0.5714
     assert round(score(INDEL, "kitten", "sitting"), 4) == 0.6154
 
 

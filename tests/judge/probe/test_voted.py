@@ -16,8 +16,8 @@ from tests.judge.scripted import case
 
 CASES = (
     "prompt,response_a,response_b,model_a,model_b,battle_id,item_id",
-    *("Why?,Because.,So.,x,y,b1,i1", "Who?,Me.,You.,x,y,b2,i2", "Why?,Alas.,So.,z,y,b3,i3"),
-)
+    "Why?,Because.,So.,x,y,b1,i1", "Who?,Me.,You.,x,y,b2,i2", "Why?,Alas.,So.,z,y,b3,i3",
+)  # fmt: skip
 
 
 def written(path: Path, lines: Sequence[str]) -> Path:
@@ -63,9 +63,9 @@ def test_votes_may_stand_beside_the_cases(tmp_path: Path) -> None:
 
 def test_votes_of_another_file_are_matched_and_turned(tmp_path: Path) -> None:
     votes = (
-        *("battle_id,model_a,model_b,winner", "b1,x,y,model_a", "b1,y,x,model_a"),
-        *("b1,y,x,model_a", "b3,z,y,both_bad", "elsewhere,p,q,model_a"),
-    )
+        "battle_id,model_a,model_b,winner", "b1,x,y,model_a", "b1,y,x,model_a",
+        "b1,y,x,model_a", "b3,z,y,both_bad", "elsewhere,p,q,model_a",
+    )  # fmt: skip
     assert votes_of(tmp_path, votes) == {"Because.": (1, 2), "Alas.": (0, 0)}
 
 

@@ -10,15 +10,15 @@ from judge.render.text import Environment, Stream, render
 from rating.tables.files import LINES, visible
 
 PIECES = [
-    *("# Title", "para one\nline two", "foo\n---", "===", "- a\n- b\n  more"),
-    *("1. x\n2. y\n\n3. z", "* x\n\n  y\n\n* z", "- [ ] t", "+ p", "  - nested", "- ", "* ", "-"),
-    *("1.", "1) a", "> quote\nlazy", "> ```\n> x", "```python\nprint(1)\n\n# no\n```", "```\na"),
-    *("~~~\ncode", "    indented", "\tfoo", "| a | b |\n|---|---|\n| 1 | 2 |"),
-    *("a | b\n--|--\n1 | 2", "|", "***", "* * *", "---", "$$\nx\n- y\n$$", "$$ open\n- item"),
-    *("$$a$$ b", "$$\n" + "x\n" * 30 + "- y\n$$", "\\[ a\n\\]", '[a]: http://x.example "t"'),
-    *("[b]:\nhttp://y.example", "see [a] and [b]", "text $x$ `c` **b", "سلام", "\\", "<div>"),
+    "# Title", "para one\nline two", "foo\n---", "===", "- a\n- b\n  more",
+    "1. x\n2. y\n\n3. z", "* x\n\n  y\n\n* z", "- [ ] t", "+ p", "  - nested", "- ", "* ", "-",
+    "1.", "1) a", "> quote\nlazy", "> ```\n> x", "```python\nprint(1)\n\n# no\n```", "```\na",
+    "~~~\ncode", "    indented", "\tfoo", "| a | b |\n|---|---|\n| 1 | 2 |",
+    "a | b\n--|--\n1 | 2", "|", "***", "* * *", "---", "$$\nx\n- y\n$$", "$$ open\n- item",
+    "$$a$$ b", "$$\n" + "x\n" * 30 + "- y\n$$", "\\[ a\n\\]", '[a]: http://x.example "t"',
+    "[b]:\nhttp://y.example", "see [a] and [b]", "text $x$ `c` **b", "سلام", "\\", "<div>",
     "\u2028\x0b",
-]
+]  # fmt: skip
 BREAKS = ["\n", "\n\n", "\n\n", "\r\n", "\r\n\r\n", "\r", "\n  \n", " "]
 TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(BREAKS)), max_size=9).map(
     lambda pieces: "".join(piece + end for piece, end in pieces)
@@ -64,13 +64,13 @@ def test_what_is_rendered_and_the_tail_are_all_of_the_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "tail"),
     [
-        *(("One.\n\nTw", "Tw"), ("# One\n", ""), ("One\n===\n", ""), ("```\none\n```\n", "")),
-        *(("$$\none\n$$\n", ""), ("One.\n\n---\n", ""), ("One.\n- ", "One.\n- ")),
-        *(("One.\n- two\n", ""), ("> One\n\nTw", "Tw"), ("```\none\n\ntwo", "```\none\n\ntwo")),
+        ("One.\n\nTw", "Tw"), ("# One\n", ""), ("One\n===\n", ""), ("```\none\n```\n", ""),
+        ("$$\none\n$$\n", ""), ("One.\n\n---\n", ""), ("One.\n- ", "One.\n- "),
+        ("One.\n- two\n", ""), ("> One\n\nTw", "Tw"), ("```\none\n\ntwo", "```\none\n\ntwo"),
         ("One.\n\n$$\ntwo\n- three\n", "One.\n\n$$\ntwo\n- three\n"),
         ("One.\r", "One."),
     ],
-)
+)  # fmt: skip
 def test_a_block_is_rendered_as_soon_as_it_can_no_longer_change(text: str, tail: str) -> None:
     writing = Stream()
     for character in text:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from judge.report.page import Section
-from judge.report.studies import _powered_section, report_page, write_report
+from judge.report.studies import _powered_section, _purchases, report_page, write_report
 from judge.studies.alternative import corrected_rate, win_tallies
 from judge.studies.one_judge import Study, study_judges
 from judge.studies.options import StudyOptions
-from judge.studies.plan import Signal, votes_to_buy
+from judge.studies.plan import Plan, Signal, votes_to_buy
 from judge.studies.powered import powered_ratings
 
 MADE = date(2026, 5, 3)
@@ -63,8 +63,10 @@ def test_the_report_says_how_many_votes_to_buy(study: Study) -> None:
     for row in bought.rows:
         width = float(row[0].strip("± points"))
         want = votes_to_buy(Signal.of_ratings(powered), width)
-        assert row[3] == f"{want.without_judge:,}"
-        assert row[1] == (f"{want.votes:,}" if want.enough_items else "–")
+        assert row[1:] == ("–", "–", f"{want.without_judge:,}")
+    wide = votes_to_buy(Signal(0.25, 0.5, 100, 10_000), 0.0196)  # the example of its docstring
+    (enough,) = _purchases("owl", Plan(30.0, {20.0: wide}, {}, {})).rows
+    assert enough == ("±20 points", "1,429", "1,329", "2,500")
 
 
 def test_the_items_to_send_to_people_are_in_a_file(study: Study, tmp_path: Path) -> None:

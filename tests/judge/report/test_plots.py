@@ -75,6 +75,22 @@ def test_a_picture_names_each_of_forty_models_once() -> None:
     assert svg == scattered(NAMES)
 
 
+def test_a_point_has_an_interval_each_way_and_stays_inside_the_axes() -> None:
+    axis = Scale(0, 1, "share", lambda x: f"{x:g}")
+    inside = ("x", Mark("other", 0.25, 0.0, 0.5), Mark("people", 0.75, 0.5, 1.0))
+    points = [inside, ("far", Mark("other", 7), Mark("people", -3))]
+    shape = ElementTree.fromstring(scatter(points, axis, axis, title="t"))
+    lines = {
+        line.get("class"): [float(line.get(name, "")) for name in ("x1", "y1", "x2", "y2")]
+        for line in shape.iter("line")
+    }
+    assert (lines["people"], lines["judge"]) == ([64, 100, 328, 100], [196, 190, 196, 10])
+    assert lines["rule"] == [64, 370, 592, 10], "where both are equal"
+    middles = [(circle.get("cx"), circle.get("cy")) for circle in shape.iter("circle")]
+    assert middles == [("196.0", "100.0"), ("592.0", "370.0")]
+    assert 'class="rule"' not in scatter(points, axis, axis, title="t", equal=False)
+
+
 def test_a_long_name_is_cut_to_its_room() -> None:
     (name,) = re.findall('class="name"[^>]*>([^<]*)<', scattered(["W" * 5000]))
     assert name.endswith("W…")

@@ -4,18 +4,13 @@ import json
 import math
 from collections import defaultdict
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from judge.scoring.benchmarks import alpaca_eval_scores, preferences_from_logprobs, wins
 from judge.tables.native import model_shown_first
 from tests.judge.published import Row, rows
-
-preferences = st.lists(st.one_of(st.floats(1, 2), st.sampled_from([0.0, 1.5])), min_size=2)
 
 
 def annotations(folder: Path) -> dict[str, list[Row]]:
@@ -68,6 +63,7 @@ def test_the_order_of_every_published_row_follows_from_its_instruction(
 def test_rows_without_a_preference_are_counted_and_left_out() -> None:
     scores = alpaca_eval_scores(np.array([2.0, 1.0, np.nan, 2.5, -1.0, np.inf]))
     assert (scores["n"], scores["n_dropped"], scores["win_rate"]) == (2, 4, 50.0)
+    assert scores["standard_error"] == pytest.approx(50.0)  # of 1 and 0, in per cent
 
 
 def test_no_row_gives_no_number() -> None:
@@ -79,31 +75,6 @@ def test_no_row_gives_no_number() -> None:
 
 def test_zero_is_a_draw_as_in_annotations_of_the_first_version() -> None:
     assert alpaca_eval_scores(np.array([0.0, 0.0])) == alpaca_eval_scores(np.array([1.5, 1.5]))
-
-
-@settings(max_examples=30)
-@given(preferences)
-def test_swapping_the_sides_turns_the_win_rate_round(values: list[float]) -> None:
-    as_is = np.array(values)
-    swapped = np.where(as_is == 0, 0, 3 - as_is)
-    result, turned = alpaca_eval_scores(as_is), alpaca_eval_scores(swapped)
-    assert turned["win_rate"] == pytest.approx(100 - result["win_rate"], abs=1e-9)
-    assert turned["standard_error"] == pytest.approx(result["standard_error"], abs=1e-9)
-    assert turned["n_ties"] == result["n_ties"]
-
-
-@settings(max_examples=30)
-@given(preferences, st.randoms(use_true_random=False))
-def test_neither_the_order_of_rows_nor_their_copies_matter(
-    values: list[float], random: Random
-) -> None:
-    scores = alpaca_eval_scores(np.array(values))
-    shuffled = list(values)
-    random.shuffle(shuffled)
-    assert alpaca_eval_scores(np.array(shuffled))["win_rate"] == pytest.approx(scores["win_rate"])
-    twice = alpaca_eval_scores(np.array(values * 2))
-    assert twice["win_rate"] == pytest.approx(scores["win_rate"])
-    assert (twice["n"], twice["n_wins"]) == (2 * scores["n"], 2 * scores["n_wins"])
 
 
 def test_two_labels_at_odds_of_three_to_one_give_a_quarter() -> None:

@@ -14,9 +14,9 @@ from judge.scoring.annotated import judge_score
 from rating.errors import DataError
 
 KEYS = [
-    *("model", "n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error"),
-    *("discrete_win_rate", "lc_win_rate", "lc_standard_error", "avg_length"),
-]
+    "model", "n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error",
+    "discrete_win_rate", "lc_win_rate", "lc_standard_error", "avg_length",
+]  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -186,8 +186,8 @@ def test_a_model_that_always_wins_has_no_controlled_rate_and_the_others_do(tmp_p
 
 
 def test_few_rows_are_said(tmp_path: Path) -> None:
-    scored = judge_score(write(tmp_path / "rows.csv", drawn(n=40)), "alpaca_eval")
-    assert "'model-0' has 40 rows" in scored["warnings"][0]
+    scored = judge_score(write(tmp_path / "rows.csv", drawn(n=99)), "alpaca_eval")
+    assert "'model-0' has 99 rows" in scored["warnings"][0]
 
 
 def test_the_baseline_is_at_fifty_by_definition(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_the_baseline_is_at_fifty_by_definition(tmp_path: Path) -> None:
     ]
     scored = of(judge_score(write(tmp_path / "rows.csv", rows), "alpaca_eval"), "base")
     assert (scored["lc_win_rate"], scored["lc_standard_error"]) == (50.0, 0.0)
-    assert (scored["win_rate"], scored["n_ties"]) == (50.0, 120)
+    assert (scored["win_rate"], scored["n_ties"], scored["n_losses"]) == (50.0, 120, 0)
 
 
 def items(tmp_path: Path, n: int = 120, first: int = 0) -> Path:
@@ -298,7 +298,7 @@ def test_wildbench_tags_come_with_the_rows_or_with_the_items(tmp_path: Path) -> 
     kinds = ["Editing", "Planning", "Math", "Advice seeking", "Coding & Debugging"]
     scores = [6, 7, 8, 9, 10]
     rows = [
-        {"model": "m", "session_id": f"s{i}", "score": score, "tags": f"{kind};{kind}"}
+        {"model": "m", "session_id": f"s{i}", "score": score, "tags": f"{kind}; {kind};"}
         for i, (score, kind) in enumerate(zip(scores, kinds, strict=True))
     ]
     scored = judge_score(write(tmp_path / "rows.csv", rows), "wildbench")["models"]
@@ -308,7 +308,8 @@ def test_wildbench_tags_come_with_the_rows_or_with_the_items(tmp_path: Path) -> 
     cut = [row | {"truncated": False, "empty": False} for row in rows]
     cut += [cut[0] | {"session_id": n, "score": 1, n: True} for n in ("truncated", "empty")]
     (whole,) = judge_score(write(tmp_path / "cut.csv", cut), "wildbench")["models"]
-    assert (whole["n"], whole["task_macro"]) == (7, pytest.approx(macro))
+    # Incomplete answers count in the score, and not in the averages of tasks.
+    assert (whole["n"], whole["score"], whole["task_macro"]) == (7, 6.0, pytest.approx(macro))
     tasks = [{"session_id": f"s{i}", "tags": [kind]} for i, kind in enumerate(kinds)]
     bare = [{name: row[name] for name in ("model", "session_id", "score")} for row in rows]
     given = write(tmp_path / "items.jsonl", tasks)
@@ -542,13 +543,40 @@ def test_rewards_have_the_macro_over_tasks_where_every_category_has_one(tmp_path
     assert row["task_macro"] == pytest.approx(macro)
     (short,) = judge_score(write(tmp_path / "s.jsonl", rows[1:]), "wildbench_reward")["models"]
     assert short["task_macro"] is None
+    for level_of_z, mix in ((1.0, 0.5), (None, None)):  # a second baseline
+        more = rows[0] | {"battle_id": "b9", "model_b": "z"}
+        more |= dict.fromkeys(("preference_ab", "preference_ba"), level_of_z)
+        models = judge_score(write(tmp_path / "z.jsonl", [*rows, more]), "wildbench_reward")
+        assert [row["mix"] for row in models["models"]] == [mix, mix]
     rows[0]["preference_ba"] = None
     (half,) = judge_score(write(tmp_path / "h.jsonl", rows), "wildbench_reward")["models"]
     assert (half["n"], half["n_unread"]) == (9, 1)
 
 
-def test_verdicts_of_two_judges_on_the_same_cases_are_cases_of_either(tmp_path: Path) -> None:
+def test_instructions_are_scored_by_prompt_and_each_by_itself(tmp_path: Path) -> None:
+    checked: list[list[tuple[bool | None, bool | None]]] = [
+        [(True, True), (False, True)],
+        [(True, True)],
+        [(None, None), (True, True)],
+        [(False, False), (True, True)],
+    ]
+    names = ("id", "strict", "loose")
+    items = [[dict(zip(names, ("x:y", *one), strict=True)) for one in each] for each in checked]
     rows = [
+        {"model": "m", "prompt_id": f"p{n}", "score": 0, "method": "ifeval", "status": "read"}
+        | {"detail": json.dumps({"items": each})}
+        for n, each in enumerate(items)
+    ]
+    # One prompt of three, whose interval is Wilson's; of the other an instruction is unread.
+    expected = {"model": "m", "n": 3, "n_unread": 1, "score": 100 / 3, "lower": 6.149}
+    expected |= {"upper": 79.234, "prompt_loose": 200 / 3}
+    expected |= {"instruction_strict": 400 / 6, "instruction_loose": 500 / 6}
+    (row,) = judge_score(write(tmp_path / "r.jsonl", rows))["models"]
+    assert row == pytest.approx(expected, abs=0.001)
+
+
+def test_verdicts_of_two_judges_on_the_same_cases_are_cases_of_either(tmp_path: Path) -> None:
+    rows: list[Row] = [
         {
             "battle_id": f"b{n}",
             "prompt_id": f"p{n}",
@@ -568,3 +596,13 @@ def test_verdicts_of_two_judges_on_the_same_cases_are_cases_of_either(tmp_path: 
     for asked in (rows, rows[::2]):  # in both orders, and in one
         scored = judge_score(write(tmp_path / "r.jsonl", asked), "arena_hard")["models"]
         assert {(row.get("judge"), row["n"]) for row in scored} == {("owl", 4), ("elk", 4)}
+    turned = {"model_a": "model_b", "model_b": "model_a"}
+    first = [
+        row | {"winner": turned[row["winner"]], "preference": 1 - row["preference"]}
+        for row in rows
+        if row["battle_id"] == "b0"
+    ]
+    mixed = [*first, *(row for row in rows[::2] if row["battle_id"] != "b0")]
+    scored = judge_score(write(tmp_path / "r.jsonl", mixed), "arena_hard")["models"]
+    # A case asked in one order is one game: two games for b0, and one for each of the others.
+    assert {row["judge"]: row["score"] for row in scored} == {"owl": 60, "elk": 40}

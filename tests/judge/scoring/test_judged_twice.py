@@ -53,9 +53,11 @@ def test_of_two_runs_of_mt_bench_the_newest_counts(
 
 def test_rows_that_differ_in_turn_judge_or_model_are_no_repeats(tmp_path: Path) -> None:
     others: list[Row] = [{"turn": 2}, {"judge": ["gpt-4o", "single-v1"]}, {"question_id": 81}]
+    others.append({"question_id": 82, "score": -1})  # where no mark could be read
     rows = [{**BENCH, "score": 7, **other} for other in [{}, *others]]
     assert judge_score(written(tmp_path, "single.jsonl", rows))["warnings"] == [
-        ("The file contains 2 values of 'judge' ('gpt-4', 'gpt-4o'): they are scored separately.")
+        "'basalt': 1 of 4 rows have no score; they are excluded.",
+        ("The file contains 2 values of 'judge' ('gpt-4', 'gpt-4o'): they are scored separately."),
     ]
 
 

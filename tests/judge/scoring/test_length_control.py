@@ -75,15 +75,6 @@ def test_swapping_the_sides_turns_the_win_rate_round(order: bool) -> None:
         assert swapped.standard_error == pytest.approx(controlled.standard_error, abs=1e-7)
 
 
-def test_rows_in_another_order_give_the_same_by_instruction() -> None:
-    data, given = board().models[1], Difficulty.given(board().difficulty)
-    at = np.random.default_rng(1).permutation(200)
-    shuffled = Annotated(data.share[at], data.length_gap[at], data.instruction[at])
-    result, other = length_controlled(data, given), length_controlled(shuffled, given)
-    assert other.win_rate == pytest.approx(result.win_rate, abs=1e-9)
-    assert other.standard_error == pytest.approx(result.standard_error, abs=1e-9)
-
-
 def test_copies_of_a_row_hang_together_in_its_instruction() -> None:
     data, given = board().models[1], Difficulty.given(board().difficulty)
     twice = Annotated(
@@ -132,15 +123,6 @@ def test_terms_that_are_left_out_are_no_number() -> None:
     assert math.isnan(controlled.difficulty)
     assert math.isnan(controlled.order)
     assert controlled.n == 200
-
-
-def test_judge_and_people_are_measured_by_the_same_code() -> None:
-    # Votes are whole, a judge's preferences are between: the same model gives the same rate.
-    given = Difficulty.given(board(n=3000).difficulty)
-    votes = length_controlled(board(n=3000, soft=False).models[3], given)
-    judge = length_controlled(board(n=3000, soft=True).models[3], given)
-    assert abs(votes.win_rate - judge.win_rate) < 3 * votes.standard_error
-    assert votes.length == pytest.approx(judge.length, abs=0.3)
 
 
 def test_what_cannot_be_controlled_is_named() -> None:

@@ -1,7 +1,5 @@
 """Logistic regression on shares, and difficulties of instructions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import check_grad, minimize
@@ -53,19 +51,6 @@ def test_scipy_finds_no_smaller_loss_and_the_gradient_is_right() -> None:
     assert np.abs(rows.evaluate(fitted.coefficients).gradient).max() <= 1e-9
 
 
-def test_a_row_twice_is_a_row_of_weight_two() -> None:
-    rows = drawn()
-    twice = Logistic(
-        np.vstack([rows.design, rows.design]),
-        np.r_[rows.share, rows.share],
-        np.r_[rows.weight, rows.weight],
-    )
-    heavier = Logistic(rows.design, rows.share, 2 * rows.weight)
-    np.testing.assert_allclose(
-        fit_logistic(twice).coefficients, fit_logistic(heavier).coefficients, atol=1e-8
-    )
-
-
 def test_separated_rows_have_no_fit_and_one_that_contradicts_gives_it() -> None:
     x = np.arange(8.0) - 3.5
     design = np.column_stack([x, np.ones(8)])
@@ -74,12 +59,6 @@ def test_separated_rows_have_no_fit_and_one_that_contradicts_gives_it() -> None:
         fit_logistic(Logistic(design, share, np.ones(8)))
     share[0] = 1.0
     assert np.isfinite(fit_logistic(Logistic(design, share, np.ones(8))).coefficients).all()
-
-
-def test_only_wins_are_separated_by_the_intercept() -> None:
-    rows = drawn()
-    with pytest.raises(NotIdentifiedError, match="separated"):
-        fit_logistic(Logistic(rows.design, np.ones(len(rows.share)), rows.weight))
 
 
 def test_a_single_share_between_leaves_the_rest_separated() -> None:
@@ -134,16 +113,6 @@ def test_without_an_order_term_difficulties_absorb_the_order() -> None:
 
     assert gap(estimated(board).value) < -1.0
     assert abs(gap(estimated(board, order=True).value)) < 0.4
-
-
-def test_relabelling_models_and_instructions_changes_no_difficulty() -> None:
-    board = leaderboard(np.random.default_rng(4), n=30)
-    place = np.random.default_rng(5).permutation(30)
-    models = tuple(
-        replace(one, instruction=place[one.instruction]) for one in reversed(board.models)
-    )
-    other = estimated(replace(board, models=models))
-    np.testing.assert_allclose(other.value[place], estimated(board).value, atol=1e-8)
 
 
 def test_an_instruction_nobody_saw_is_at_zero() -> None:

@@ -90,6 +90,9 @@ def test_four_cases_by_hand() -> None:
     names = ("correct_as_is", "correct_swapped", "correct_mean")
     assert [scores[name] for name in names] == [75.0, 50.0, 62.5]
     assert (scores["correct_both"], scores["equal"], scores["n_unread"]) == (50.0, 75.0, 2)
+    assert (scores["n_first"], scores["n_second"], scores["wrong_both"]) == (1, 0, 0.0)
+    ties = swap_scores(["1", "2"], ["tie", "2"], ["tie", "tie"])
+    assert (ties["n_tied"], ties["correct_mean"], ties["equal"]) == (3, 25.0, 50.0)
     # 1 1 2 2 ... with None as "2": orders 1 2 1 2 and 1 2 2 2, so (3/4 - 1/2) / (1 - 1/2).
     assert scores["kappa_agreement"] == pytest.approx(0.5)
 
@@ -99,10 +102,6 @@ def test_a_perfect_judge_has_a_miscoded_kappa_that_says_otherwise() -> None:
     scores = swap_scores(label, label, label)
     assert (scores["correct_both"], scores["kappa_agreement"]) == (100.0, 1.0)
     assert scores["miscoded_kappa_as_is"] == pytest.approx(1 / 3)
-
-
-def test_a_judge_that_says_one_thing_has_no_kappa() -> None:
-    assert math.isnan(swap_scores(["1", "2"], ["1", "1"], ["1", "1"])["kappa_agreement"])
 
 
 @pytest.mark.parametrize(
@@ -131,19 +130,3 @@ def test_kappa_is_that_of_another_program(rows: list[tuple[str, str | None, str 
         assert ours == pytest.approx(cohen_kappa_score(*coded))
     else:
         assert math.isnan(ours)
-
-
-@settings(max_examples=30)
-@given(cases)
-def test_renaming_the_responses_changes_no_accuracy(
-    rows: list[tuple[str, str | None, str | None]],
-) -> None:
-    other: dict[str | None, str | None] = {"1": "2", "2": "1", None: None}
-    label, as_is, swapped = (list(column) for column in zip(*rows, strict=True))
-    scores = swap_scores([str(one) for one in label], as_is, swapped)
-    turned = swap_scores(
-        [str(other[one]) for one in label],
-        [other[one] for one in as_is],
-        [other[one] for one in swapped],
-    )
-    assert (scores["correct_both"], scores["equal"]) == (turned["correct_both"], turned["equal"])

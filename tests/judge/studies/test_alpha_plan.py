@@ -1,6 +1,7 @@
 """What more ratings do to alpha's half-width, compared with studies that were made so."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,7 +36,10 @@ def test_the_present_design_has_the_present_half_width() -> None:
     assert widths == sorted(widths, reverse=True)
     assert (by_each[3].items or 0) * 3 - 450 == pytest.approx(plan.enough.more, abs=3)
     assert "±0.05 needs about" in plan.sentences[0]
+    assert plan.same_on_new == pytest.approx(by_each[3].half_width * np.sqrt(3 / 4))
+    assert 0.95 < plan.one_more / plan.same_on_new < 1
     assert len(plan.sentences) == 2
+    assert plan.sentences[1].endswith(": these are about equal for alpha.")
 
 
 def test_what_is_reached_and_what_has_no_interval() -> None:
@@ -44,6 +48,10 @@ def test_what_is_reached_and_what_has_no_interval() -> None:
     plan = plan_alpha(ratings, known, 0.5, 8, rng)
     assert plan is not None
     assert plan.sentences[0].endswith("±0.5 is reached.")
+    together = replace(ratings, cluster=ratings.cluster % 10)
+    few = plan_alpha(together, known, 0.5, 8, rng)
+    assert few is not None
+    assert {one.items for one in few.designs} == {300}, "twenty prompts are needed"
     assert plan_alpha(ratings, Estimate(0.2, None, None, 150), 0.1, 8, rng) is None
 
 

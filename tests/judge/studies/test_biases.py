@@ -52,6 +52,9 @@ def test_a_planted_favour_for_the_judges_own_model_is_found(large: Biases) -> No
     assert not _holds(own.excess, 0.0)
     assert own.scale == pytest.approx(1, abs=0.1)
     assert own.others_off < 20
+    leads = large.effects["self"]
+    assert _holds(leads.people, 0.8 + 0.8 / 7)  # the others' mean is -0.8 / 7
+    assert _holds(leads.judge, 1.6 + 0.8 / 7)
 
 
 def test_a_term_of_which_nothing_is_known_has_no_effect(large: Biases) -> None:
@@ -181,6 +184,10 @@ def test_what_cannot_be_told_of_oneself_is_said() -> None:
     measured = biases(items, people, judge, own_model="a stranger")
     assert measured.self_preference is None
     assert any("'a stranger'" in warning for warning in measured.warnings)
+    for n_models, known in ((3, False), (4, True)):
+        items, *both = MovedStudy(n_models=n_models).draw(np.random.default_rng(9))
+        own = self_preference(preferences(items, both[0]), preferences(items, both[1]), "m0")
+        assert (own is not None) is known
 
 
 def test_few_prompts_are_warned_of() -> None:
@@ -257,9 +264,10 @@ def test_the_moderation_gap_is_how_often_a_refusal_wins_with_each() -> None:
 
 
 def test_a_judge_that_takes_refusals_as_people_do_has_no_gap() -> None:
-    gap = moderation_gap(*refusing(people=-1.0, judge=-1.0))
+    items, votes, _ = refusing(people=-1.0, judge=-1.0)
+    gap = moderation_gap(items, votes, votes)
     assert gap is not None
-    assert holds(gap["difference"], 0)
+    assert gap["difference"] == Estimate(0.0, None, None, gap["people"].n)
 
 
 def test_refusals_leave_the_other_biases_as_they_are() -> None:

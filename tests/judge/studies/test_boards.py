@@ -145,6 +145,8 @@ def test_few_models_are_warned_of_and_two_have_no_correlation() -> None:
     assert two.separability["overlap"]["separated_by_reference"] == 1
     one = _compared(_board([0], 0.1), _board([0], 0.1))
     assert (one.separability["order_brier"], one.models) == (None, ("m00",))
+    many = _board(np.linspace(0, 3, 30).tolist(), 0.1, n_prompts=25)
+    assert "25 prompts are too few to estimate the joint" in _compared(many, many).warnings[0]
 
 
 def test_models_on_one_board_alone_are_left_out() -> None:

@@ -16,7 +16,7 @@ from judge.studies.alternative import calibration, with_isotonic
 from judge.studies.estimates import Draws
 from judge.studies.rows import Items, Labels
 from rating.errors import NotIdentifiedError
-from tests.judge.studies.labels import ends, holds, items_of, labels_of, repeated, swapped
+from tests.judge.studies.labels import ends, holds, items_of, labels_of, repeated, swapped, width
 
 calibration_ = partial(calibration, draws=Draws(np.random.default_rng(1), 20))
 probabilities = st.lists(
@@ -83,6 +83,14 @@ def test_a_planted_temperature_is_found_and_maps_better_than_nothing() -> None:
     for mapped in (calibrated.brier_by_temperature, calibrated.brier_isotonic):
         assert mapped.value is not None
         assert mapped.value < calibrated.brier.value - 0.01
+    half = calibration(items, people, judge, draws=Draws(np.random.default_rng(2), 200, 0.5))
+    for one, other in (
+        (half.ece, calibrated.ece),
+        (half.brier, calibrated.brier),
+        (half.temperature, calibrated.temperature),
+        (half.bins[0][1], calibrated.bins[0][1]),
+    ):
+        assert width(one) < 0.6 * width(other)
 
 
 def test_chances_that_hold_have_an_error_that_may_be_nothing() -> None:

@@ -13,6 +13,7 @@ from judge.case import Case, Message
 from judge.studies.data import StudyData, judge_of, read_study, repetition
 from judge.studies.rows import REPEATED, VOTED_AGAIN
 from rating.errors import DataError
+from rating.tables.columns import UNLABELLED
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.rating.tables.sources import as_many
 
@@ -82,6 +83,8 @@ def test_who_stood_on_the_left_is_turned_with_the_sides(study: Files) -> None:
 def test_items_are_a_prompt_and_an_unordered_pair_where_there_is_no_item_id(study: Files) -> None:
     data = study()
     assert (data.keyed_by, data.items.n, data.items.n_prompts) == ("prompt and pair", 4, 3)
+    rows = [own.tolist() for own in data.source_rows]
+    assert rows == [[1, 3, 4, -1], [1, 2, 3, 4]], "the first of each item"
 
 
 def test_an_item_id_parts_what_prompt_and_pair_do_not(study: Files) -> None:
@@ -150,12 +153,14 @@ def test_rows_without_the_id_are_excluded_and_counted(study: Files) -> None:
     data = study(rows_of("item_id", "i", ""), rows_of("item_id", "i", "j"))
     assert (data.people.n, data.judges[0].verdicts.n, data.items.n) == (1, 2, 2)
     assert "1 vote excluded: without item_id." in data.warnings
+    assert any(text.startswith("2 items have no prompt: each is") for text in data.warnings)
 
 
 def test_an_unread_verdict_is_counted_and_is_no_tie(study: Files) -> None:
     judge = study().judges[0]
     assert (judge.name, judge.n_unread) == ("owl", 1)
     assert judge.verdicts.label.tolist() == [1, -1, 0]
+    assert judge.verdicts.first.tolist() == [1, -1, 1], "pairs stand both ways: A is first"
 
 
 def test_both_orders_go_apart_and_their_verdict_into_agreement(study: Files) -> None:
@@ -299,6 +304,7 @@ def test_groups_take_the_column_of_either_file(study: Files) -> None:
         "p2": (2, 1),
     }
     assert groups["p1"].items.models == ("basalt", "flint")
+    assert [*study(votes.replace(",p2", ","), by="kind").groups] == ["p1", UNLABELLED]
     assert study(VOTES, VERDICTS, by="judge").groups["owl"].people.n == 4
     with pytest.raises(DataError, match="There is no column 'colour'"):
         study(by="colour")

@@ -25,7 +25,7 @@ from judge.studies.estimates import (
 from rating.errors import DataError
 from rating.leave_out import MOST_CLUSTERS, drawn_sums
 from rating.typing import Floats
-from tests.judge.studies.labels import items_of, width
+from tests.judge.studies.labels import items_of
 
 
 def _mean(sums: Floats) -> Floats:
@@ -48,18 +48,6 @@ def test_another_program_finds_the_same_interval_of_a_ratio() -> None:
     ).confidence_interval
     assert estimate.value == pytest.approx(stats[:, 0].sum() / stats[:, 1].sum())
     assert (estimate.lower, estimate.upper) == pytest.approx((other.low, other.high), abs=0.003)
-
-
-def test_rows_of_a_prompt_stay_together() -> None:
-    rng = np.random.default_rng(1)
-    prompt_rate = rng.random(40)
-    apart = np.column_stack([np.repeat(prompt_rate, 25), np.ones(1000)])
-    together = np.column_stack([25 * prompt_rate, np.full(40, 25.0)])
-    widths = []
-    for stats in (apart, together):
-        estimate = clustered(stats, _mean, n=1000, draws=Draws(np.random.default_rng(2), 2000))
-        widths.append(width(estimate))
-    assert widths[1] / widths[0] == pytest.approx(5, rel=0.1)  # root of 25
 
 
 def test_more_prompts_than_are_drawn_singly_keep_their_width() -> None:

@@ -82,10 +82,10 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         "another person, drawn per item, is 90%",
         "2 of 2 models; no favouritism is significantly above",
         "can miss a judge that favours the best",
-        *("80% (78–82)", "88% (86–90)", "100% of 5 people", "The margin, 10% of a person's items"),
-        *("random choice is 20%, and of the longer answer 40%", "On 86% of a person's items"),
-        *("12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90"),
-    ):
+        "80% (78–82)", "88% (86–90)", "100% of 5 people", "The margin, 10% of a person's items",
+        "random choice is 20%, and of the longer answer 40%", "On 86% of a person's items",
+        "12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90",
+    ):  # fmt: skip
         assert part in " ".join(verdict.reasons)
 
 
@@ -96,8 +96,10 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
         ({"gap": NOTHING}, "inconclusive", "No item has votes of two people"),
         ({"n_prompts": MIN_PROMPTS - 1}, "inconclusive", "The study has 19 prompts; a verdict"),
         ({"n_prompts": 1}, "inconclusive", "The study has 1 prompt;"),
+        ({"n_prompts": MIN_PROMPTS}, "yes", "The judge agrees with a person"),
         ({"gap": near(-0.1)}, "no", "People agree with each other more often than with the"),
-        ({"gap": near(-0.05)}, "inconclusive", "People agree with each other more often"),
+        ({"gap": Estimate(-0.03, -0.06, -0.001, 9)}, "inconclusive", "may be less than 5 perc"),
+        ({"gap": Estimate(0.0, -0.05, 0.05, 9)}, "yes", "The judge agrees with a person"),
         ({"gap": near(0.0, 0.06)}, "inconclusive", "It may agree with people less often"),
         ({"gap": Estimate(0.0, None, None, 9)}, "inconclusive", "It may agree with people"),
         ({"alternative": None}, "inconclusive", "The alternative-annotator test needs at least 3"),
@@ -111,6 +113,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
             "inconclusive",
             "with 422 each, a person as judge would pass with 90% probability.",
         ),
+        ({"alternative": annotators_test(winning_rate=0.5)}, "yes", "The judge agrees"),
         ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (
             {"alternative": annotators_test(longest=1.0)},
@@ -124,6 +127,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
             "another person does, but shows biases beyond",
         ),
         ({"biases": {"self": near(-30, 5)}}, "inconclusive", "does, but shows biases beyond"),
+        ({"biases": {"position": near(20, 5)}}, "inconclusive", "does, but shows biases beyond"),
         ({"biases": {"position": near(19, 5)}}, "yes", "The judge agrees with a person"),
         ({"biases": {"position": near(30, 40)}}, "yes", "The judge agrees with a person"),
         ({"reversed_pairs": (("flint", "slate"),)}, "inconclusive", "ranks slate above flint"),
@@ -152,12 +156,12 @@ def test_a_rule_that_is_not_beaten_comes_before_all_that_speaks_for_the_judge() 
 
 
 def test_a_rule_that_is_followed_is_named_first() -> None:
-    copied = Rule(FIRST, near(0.5), near(0.4), near(0.0), near(0.97))
+    copied = Rule(FIRST, near(0.5), near(0.4), near(0.0), near(0.95))
     far = replace(COIN, lead=near(-0.2))
     assert [rule.name for rule in unbeaten((far, copied))] == [FIRST, RANDOM]
     verdict = answer(rules=(far, copied))
     assert verdict.headline.endswith("no better than always choosing the answer shown first.")
-    assert verdict.reasons[1].startswith("97% of its verdicts equal always choosing")
+    assert verdict.reasons[1].startswith("95% of its verdicts equal always choosing")
 
 
 def test_without_rules_and_boards_nothing_is_said_of_them() -> None:
@@ -243,7 +247,7 @@ def test_where_favouritism_was_not_tested_there_is_no_yes_and_the_reasons_say_wh
         result = answer(favouritism=untested)
         assert (result.verdict, result.reasons[0]) == ("inconclusive", UNTESTED)
         assert "Favouritism was not tested: the test needs 4 models" in " ".join(result.reasons)
-    alike = answer(favouritism={"flint": Estimate(0.0, None, None, 99)})
+    alike = answer(favouritism={"flint": Estimate(0.0, None, None, 30)})
     text = " ".join(alike.reasons)
     assert "needs 4 models" not in text
     assert "do not vary enough" in text

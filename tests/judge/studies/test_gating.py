@@ -34,7 +34,7 @@ def test_a_judge_makes_the_lead_more_precise_and_moves_it_nowhere(favour: float)
     both, votes = powered_lead(*data, BETWEEN), without_verdicts(data)
     assert both.lead.largest < 0.9 * votes.lead.largest
     assert abs(both.lead.value - votes.lead.value) < 2 * np.sqrt(votes.lead.variance)
-    assert (votes.judge_weight, votes.verdicts) == (0.0, 0)
+    assert (both.verdicts, votes.judge_weight, votes.verdicts) == (data[2].n, 0.0, 0)
     assert "the judge adds no information to the votes" in votes.warnings[-1]
 
 

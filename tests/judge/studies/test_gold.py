@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import t
 
-from judge.studies.gold import GoldVote, accuracies, clustered_share, posterior, study_gold
+from judge.studies.gold import GoldVote, clustered_share, posterior, study_gold
 from judge.tables.cases import GoldPair, read_gold
 from rating.errors import DataError
 from rating.outcome import Outcome
@@ -48,28 +49,10 @@ def cast(
 
 
 def test_a_voters_accuracy_is_that_of_the_prior_and_the_answers() -> None:
-    many = posterior(600, 1000)
-    assert many.value == pytest.approx(0.6, abs=0.03)
-    assert (many.lower or 1) < 0.6 < (many.upper or 0)
     assert posterior(7, 10).value == 15 / 20
     assert posterior(0, 1).value == pytest.approx(8 / 11)
     with pytest.raises(DataError, match="11 right of 10"):
         posterior(11, 10)
-
-
-def test_planted_accuracies_are_recovered() -> None:
-    rng = np.random.default_rng(1)
-    planted = {f"v{n}": share for n, share in enumerate((0.55, 0.7, 0.8, 0.9, 0.97))}
-    votes = [
-        GoldVote(voter, f"p{n}", Outcome.A, Outcome.A if rng.random() < share else Outcome.B)
-        for voter, share in planted.items()
-        for n in range(2000)
-    ]
-    ours = {one.voter: one for one in accuracies(votes)}
-    assert all(abs(ours[v].accuracy - share) < 0.03 for v, share in planted.items())
-    assert study_gold(votes).wrong.value == pytest.approx(
-        1 - np.mean([*planted.values()]), abs=0.03
-    )
 
 
 def test_a_tie_is_not_right_and_prefers_nothing_and_what_comes_again_is_left_out() -> None:
@@ -85,12 +68,13 @@ def test_a_tie_is_not_right_and_prefers_nothing_and_what_comes_again_is_left_out
     study = study_gold(votes)
     assert (study.votes, study.right, study.undecided) == (4, 1, 2)
     assert (study.repeated, study.level_pairs, study.wrong.value) == (1, 1, 0.25)
-    assert {one.voter: (one.right, one.answered) for one in study.accuracies} == {
-        "u": (1, 3),
-        "v": (0, 1),
-    }
+    first, second = study_gold(votes, level=0.5).accuracies
+    assert (first.voter, first.right, first.answered) == ("u", 1, 3)
+    assert (second.voter, second.right, second.answered) == ("v", 0, 1)
+    assert (first.accuracy, first.upper) == (9 / 13, posterior(1, 3, 0.5).upper)
     assert study.taste is None
     assert "not to other people" in study.sentences[-1]
+    assert len(study_gold([*votes, GoldVote("w", "1", a, a)]).sentences) == 1
 
 
 def test_no_vote_gives_no_number() -> None:
@@ -115,6 +99,17 @@ def test_all_alike_is_not_certain() -> None:
     assert share.lower == pytest.approx(0.832, abs=0.001)  # Clopper and Pearson of 20 of 20
 
 
+def test_three_voters_are_clusters_and_two_are_not() -> None:
+    item, hit = np.arange(30), np.arange(30) % 10 < np.repeat([3, 5, 7], 10)
+    for voters, by in ((3, np.repeat(np.arange(3), 10)), (2, item)):
+        away = np.bincount(by, hit - 0.5) / 30
+        n = len(away)
+        error = np.sqrt(n / (n - 1) * (away @ away)) / 0.25
+        share = clustered_share(hit, np.minimum(item // 10, voters - 1), item)
+        assert (share.value, share.n) == (0.5, 30)
+        assert share.upper == pytest.approx(expit(t.ppf(0.975, n - 1) * error))
+
+
 def test_a_planted_taste_for_length_shows_in_the_thirds_and_the_slope() -> None:
     rng = np.random.default_rng(2)
     votes = cast(made_up(300, rng), rng, voters=100, each=100, spread=0.0)
@@ -122,6 +117,11 @@ def test_a_planted_taste_for_length_shows_in_the_thirds_and_the_slope() -> None:
     assert study.taste is not None
     assert study.taste.value == pytest.approx(0.5, abs=0.06)
     assert 0 < ends(study.taste)[0] < 0.5
+    names = [third.name for third in study.by_gap]
+    assert (names[0], names[2]) == ("wrong answer shorter", "wrong answer longer")
+    few, enough = (study_gold(votes[:n]) for n in (29, 30))
+    assert (len(few.by_gap), few.taste, len(enough.by_gap)) == (0, None, 3)
+    assert enough.taste is not None
     shares = [third.wrong.value for third in study.by_gap]
     assert shares == sorted(shares, key=lambda share: share or 0)
     gaps = np.array([np.log2(v.length_b or 1) - np.log2(v.length_a or 1) for v in votes])

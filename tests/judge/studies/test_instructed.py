@@ -65,8 +65,7 @@ def test_who_alone_follows_is_known_by_instruction_and_in_all() -> None:
     assert (gold.votes, gold.right, gold.undecided, gold.level_pairs) == (3, 1, 1, 2)
     assert gold.wrong.value == pytest.approx(1 / 3)
     by_kind = {id: (one.value, one.n) for id, one in study.by_kind.items()}
-    assert by_kind == {COMMAS: (1 / 3, 3), WORDS: (0.5, 2)}
-    assert "33%" in study.sentences[0]
+    assert [*by_kind.items()] == [(COMMAS, (1 / 3, 3)), (WORDS, (0.5, 2))]
     assert "(3 voters, 1 prompt)" in study.sentences[0]
 
 
@@ -82,7 +81,7 @@ def test_what_cannot_be_checked_is_counted_and_in_no_share() -> None:
     read, unread = check_votes(votes, {french.prompt: french})
     assert (read, unread) == ([], 1)
     study = study_instructed(read, unread)
-    assert (study.unread, study.gold.wrong.value) == (1, None)
+    assert (study.to_dict()["unread"], study.gold.wrong.value) == (1, None)
     assert study.sentences[0].startswith("No vote compares")
 
 
@@ -90,6 +89,10 @@ def test_a_voters_first_vote_on_a_prompt_counts() -> None:
     votes = [vote(BOTH, COMMA, Outcome.A), vote(BOTH, COMMA, Outcome.B)]
     study = study_instructed(check_votes(votes, TASKS)[0])
     assert (study.gold.votes, study.gold.wrong.value, study.by_kind[COMMAS].n) == (1, 0.0, 1)
+    assert study.sentences[0].endswith(
+        "0% (0–98) of 1 vote prefer the one that does not, 100% the one that does, and 0% "
+        "neither (1 voter, 1 prompt)."
+    )
 
 
 def cast(

@@ -18,11 +18,13 @@ from judge.studies.licence import (
     counted,
     graded,
     grant,
+    hash_of,
     labelled,
     read_licence,
     reference,
 )
 from judge.studies.options import Terms
+from judge.studies.rows import read_rows
 from judge.studies.watch import SPENT, STEADIEST, TIGHTEST, choose, follow, watch
 from rating.decide import GateOptions
 from rating.errors import DataError
@@ -68,6 +70,8 @@ def test_a_judge_is_licensed_for_the_models_that_it_is_right_for(licence: Licenc
         "The judge may replace human raters for flint, quartz, slate, umber, with the method "
         "pairwise, until 2027-05-25, based on 3,000 labels by people."
     )
+    assert licence.reference is not None
+    assert sum(licence.reference.votes) == 3000 - licence.models[0].votes
     nothing = licence.model_copy(update={"models": licence.models[:1]})
     assert nothing.headline == "The judge may replace human raters for no model."
 
@@ -82,7 +86,7 @@ def test_the_error_is_the_win_rate_of_the_judge_less_that_of_people(
     error = licence.models[0].error
     assert error is not None
     assert error == pytest.approx(100 * (rates[0] - rates[1]))
-    assert licence.models[0].votes == own.sum()
+    assert (licence.models[0].votes, licence.models[0].prompts) == (own.sum(), own.sum())
 
 
 def test_one_more_model_to_grade_widens_every_interval() -> None:
@@ -106,6 +110,9 @@ def test_few_labels_grade_nothing() -> None:
     models = graded(data, data.judges[0], rows, 10.0, known=True)
     assert {model.grade for model in models} == {"NOT GRADED"}
     assert "30 on 20 are needed" in models[0].sentence(10)
+    least = World(n_models=2).draw(world(), FEWEST_VOTES).data()
+    rows = labelled(least, least.judges[0], "probabilities")
+    assert graded(least, least.judges[0], rows, 10.0, known=False)[0].why == ""
     two = World(n_models=2, per_voter=100).draw(world(), 200).data()
     rows = labelled(two, two.judges[0], "probabilities")
     few = "because its labels are by fewer than three equally active people"
@@ -133,7 +140,9 @@ def test_a_model_with_scores_beyond_the_labelled_ones_is_not_graded(tmp_path: Pa
     umber = [line for line in lines if "umber" in line][:60]
     with (tmp_path / "verdicts.csv").open("a") as file:
         file.write("\n".join(umber) + "\n")
-    models = {model.name: model for model in granted(tmp_path).models}
+    licence = granted(tmp_path)
+    assert (licence.votes, licence.items, licence.prompts) == (1200, 1200, 1200)
+    models = {model.name: model for model in licence.models}
     assert models["umber"].grade == "NOT GRADED"
     assert models["umber"].outside >= 0.05
     assert "are outside the labelled range" in models["umber"].sentence(12)
@@ -188,6 +197,7 @@ def test_a_licence_is_of_one_judge_one_method_and_one_template(
 def test_a_licence_with_categories_is_for_those_that_were_labelled(folder: Path) -> None:
     by = granted(folder, by="category")
     assert (by.column, by.categories) == ("category", ("chat", "code"))
+    assert "umber for category chat, code, with the method pairwise, until" in by.headline
     verdict = {role: [value] for role, value in VERDICT.items()}
     assert counted(by, verdict | {"by": ["code"]}, 1)[1] == ()
     assert counted(by, verdict | {"by": ["poems"]}, 1)[1] == (
@@ -276,6 +286,19 @@ def test_a_verdict_that_is_not_the_licence_s_is_named_and_not_counted(
     assert words in sentences[0]
 
 
+def test_the_hash_of_labels_is_of_who_said_what_on_what(folder: Path, tmp_path: Path) -> None:
+    head, first, *rest = (folder / "new-votes.csv").read_text().splitlines()
+    cells = dict(zip(head.split(","), first.split(","), strict=True))
+    other = {"prompt_id": "p", "model_a": "x", "model_b": "x", "winner": "tie", "voter": "v"}
+    hashes = set()
+    for column, cell in (other | {"category": "poems"}).items():
+        row = ",".join((cells | {column: cell}).values())
+        (tmp_path / "votes.csv").write_text("\n".join([head, row, *rest]))
+        hashes.add(hash_of(read_rows(tmp_path / "votes.csv", unparsed=False)))
+    assert len(hashes) == 6
+    assert hash_of(read_rows(folder / "new-votes.csv", unparsed=False)) in hashes
+
+
 def test_an_expired_licence_says_so(licence: Licence, folder: Path) -> None:
     assert licence.expired(licence.until) == ""
     after = date(2027, 5, 26)
@@ -296,6 +319,7 @@ def test_the_bound_is_that_of_a_brownian_motion_with_the_labels_error_added() ->
         of_prompt=0.0,
     )
     looks = follow(known, World(right=(0.8,)).draw(world(), TIGHTEST).labelled())
+    assert (looks[0]["votes"], looks[-1]["votes"]) == (30, TIGHTEST)
     error = np.sqrt(0.16 / TIGHTEST + 0.0001)
     assert looks[-1]["bound"] == pytest.approx(100 * 2 * np.sqrt(np.log(1 / SPENT) / 2) * error)
     together = known.model_copy(update={"of_voter": 1.0})
@@ -399,6 +423,10 @@ def test_a_watch_says_which_way_agreement_went_and_how_far(
     assert result.warnings[-1] == (
         "The votes do not name their voters: each vote is taken as one person's."
     )
+    if status == "valid":  # a year of as many votes is not used up, one of a vote less is
+        years = [licence.model_copy(update={"votes_a_year": most}) for most in (n, n - 1)]
+        again = [watch(one, votes, tmp_path / "verdicts.csv", TODAY).status for one in years]
+        assert again == ["valid", "cannot_say"]
 
 
 def test_every_command_matches_votes_whose_id_has_another_name(

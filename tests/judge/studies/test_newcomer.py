@@ -14,6 +14,7 @@ from judge.studies.newcomer import (
     Compared,
     Line,
     NewModel,
+    _without_interval,
     board_of,
     calibrated,
     newcomer,
@@ -200,16 +201,18 @@ def test_a_model_that_lost_nearly_no_verdict_has_no_interval() -> None:
     rated, _ = planted.rated(3)
     assert rated.lower is rated.upper is None
     assert any("won or lost fewer than 5 of its verdicts" in text for text in rated.warnings)
+    assert [len([*_without_interval(8, won, 8)]) for won in (4.5, 5.0)] == [1, 0]
 
 
 def test_the_words_name_what_the_rating_rests_on() -> None:
     rated, _ = SMALL.rated(3)
     first, how, hollow = rated.sentences
+    prompts = SMALL.draw(3)[0].items.prompt[SMALL.n_verdicts :]
     lower, upper = ends(rated)
     assert first == f"new: {rated.rating:.0f} ({lower:.0f} to {upper:.0f}, 95%), from judge only."
     errors = np.mean([abs(one["error"]) for one in rated.known])
     assert how == (
-        f"200 verdicts of judge on {rated.n_prompts} prompts. Over 12 known models, the "
+        f"200 verdicts of judge on {len(np.unique(prompts))} prompts. Over 12 known models, the "
         f"spread of people's ratings is {1 / rated.slope:.1f} times that of the judge's, and the "
         f"ratings differ from the fitted line by {errors:.0f} points on average. Beyond sampling "
         f"error, the standard deviation of the judge's error is {rated.gap:.0f} points."
@@ -264,14 +267,17 @@ def test_there_is_no_interval_under_eight_known_models_unless_asked_for() -> Non
 
 
 def test_votes_on_the_newcomer_take_over_from_thirty_on() -> None:
-    few, _ = replace(SMALL, votes_on_new=20).rated(5)
+    few, _ = replace(SMALL, votes_on_new=29).rated(5)
     assert few.by == "judge only"
     assert few.with_votes is not None
-    assert few.sentences[-1].endswith("20 have.")
+    assert few.sentences[-1].endswith("29 have.")
+    assert replace(SMALL, votes_on_new=30).rated(5)[0].by == "judge and people"
     many, truth = replace(SMALL, votes_on_new=200).rated(5)
     assert many.by == "judge and people"
     assert many.with_votes is not None
     assert (many.rating, many.lower) == (many.with_votes.value, many.with_votes.lower)
+    ends_of = {"lower": many.lower, "upper": many.upper}
+    assert many.to_dict()["with_votes"] == {"rating": many.rating} | ends_of
     assert ends(many)[0] < truth < ends(many)[1]
     assert len(many.sentences) == 2
 
@@ -285,6 +291,7 @@ def test_what_a_judge_favours_its_own_by_is_taken_off_and_said() -> None:
     assert offset.value is not None
     assert offset.value < -80
     assert rated.calibrated_on == 12
+    assert np.mean([rating for _, rating in rated.anchors]) == pytest.approx(1000)
     assert ends(rated)[0] < truth < ends(rated)[1]
     text = next(text for text in rated.warnings if "own family" in text)
     assert f"{-offset.value:.0f} points above people" in text

@@ -60,11 +60,11 @@ def llmbar(published_data: Path, panel: str, unparsed: str) -> list[tuple[str, .
     return [
         (
             f"{row['subset']}/{row['i']}",
-            *("output_1", "output_2", side[row["w_ab"]], side[row["label"]]),
+            "output_1", "output_2", side[row["w_ab"]], side[row["label"]],
             row["strategy" if by_model else "llm"],
         )
         for row in chosen
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.sampled(3)
@@ -326,8 +326,10 @@ def test_people_are_the_truth_by_their_majority(tmp_path: Path) -> None:
         }.items()
         for item, winner in zip("abc", winners, strict=True)
     ]
+    verdicts.append(("d", "x", "y", "tie", "owl"))  # on an item that nobody voted on
     given = written(tmp_path / "v.csv", verdicts, "item_id,model_a,model_b,winner,judge")
     panel = study_panel([given], cast, QUICK)
+    assert [judge.without for judge in panel.judges] == [0, 0]
     assert {judge.name: judge.accuracy.value for judge in panel.judges} == pytest.approx(
         {"owl": 2 / 3, "jay": 1 / 3}
     )

@@ -287,6 +287,8 @@ def test_votes_on_four_prompts_are_refused() -> None:
     few = replace(items, prompt=items.prompt % 4)
     with pytest.raises(NotIdentifiedError, match=r"on 4 prompts: .* on at least 5"):
         powered_ratings(few, people, judge)
+    enough = powered_ratings(replace(items, prompt=items.prompt % 5), people, judge)
+    assert (enough.n_prompts, enough.n) == (5, 300)
 
 
 def test_the_gain_has_an_interval() -> None:

@@ -1,14 +1,16 @@
 """The export of a study, read: what counts, and what is refused."""
 
 import json
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from judge.studies.estimates import Estimate, percent_of
 from judge.studies.options import StudyOptions
-from judge.studies.raters import _in_pairs, read_rated, study_raters
+from judge.studies.raters import _in_pairs, agreement_of, read_rated, rows_of, study_raters
 from rating.errors import DataError
 from rating.tables.files import Files
 from tests.judge.studies.crowds import Crowd, exported, write_csv
@@ -114,6 +116,8 @@ def test_each_rater_has_their_own_figures_by_hand(tmp_path: Path) -> None:
     assert (one.gold_right, one.gold_rated, one.gold.value) == (1, 2, 9 / 12)
     assert (one.retest.value, one.retest.n) == (0.0, 1)
     assert (one.left.value, one.left.n) == (0.5, 4)  # sides of i1 twice, i2 and g1
+    assert (study.left_in_repeats.value, study.left_in_repeats.n) == (1.0, 1)
+    assert one.consensus.value is None, "no item has three raters"
     assert (two.rated, two.skipped, two.seconds, two.gold.value) == (2, 0, 7.5, None)
     assert one.agreement.value == two.agreement.value == study.agreement.value == 0.5
     by_confidence = {of: (part.value, part.n) for of, part in study.by_confidence.items()}
@@ -155,9 +159,28 @@ def test_sides_of_the_export_exchanged_with_their_choices_change_nothing(tmp_pat
         results.append(study_raters(tmp_path / f"{name}.csv", StudyOptions(rounds=100)).to_dict())
     first, second = results
     assert any(text.startswith("Raters prefer the right side: ") for text in first["sentences"])
+    lasting, noise = (
+        percent_of(Estimate(**first["variance"][name])) for name in ("interaction", "within")
+    )
+    parts = f"{lasting} of the variance is a rater's lasting preference on an item, and {noise} is"
+    assert any(f"From 25 repeats, {parts} noise." in text for text in first["sentences"])
     for key in ("raters", "agreement", "retest", "left", "left_in_repeats", "variance"):
         assert json.dumps(rounded(first[key])) == json.dumps(rounded(second[key]))
     assert first["share"]["value"] == pytest.approx(1 - second["share"]["value"])
+
+
+def test_what_was_said_of_an_item_is_by_the_names_of_models_and_the_least_agreed_first() -> None:
+    ratings = [
+        ROW | {"item": item, "prompt_id": item, "rater": f"r{rater}", "choice": choice}
+        for item, choices in {
+            "i1": ("model_a", "model_a", "tie"),
+            "i2": ("model_b", "model_a"),
+            "i3": ("model_b",),
+        }.items()
+        for rater, choice in enumerate(choices)
+    ]
+    by_item = [astuple(one) for one in agreement_of(rows_of(ratings)).by_item]
+    assert by_item == [("i2", 1, 0, 1, 0.0), ("i1", 0, 1, 2, pytest.approx(1 / 3))]
 
 
 def rounded(value: object) -> object:

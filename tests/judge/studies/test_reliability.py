@@ -134,15 +134,6 @@ def test_alpha_is_what_its_definition_says(matrix: Floats) -> None:
 
 
 @settings(max_examples=30)
-@given(matrices)
-def test_who_is_which_observer_does_not_matter(matrix: Floats) -> None:
-    one, other = (
-        alpha(of_matrix(table), _quick()).value for table in (matrix, matrix[::-1, ::-1])
-    )
-    assert one == (None if other is None else pytest.approx(other))
-
-
-@settings(max_examples=30)
 @given(labelled)
 def test_turning_all_sides_round_changes_nothing(rows: list[tuple[int, int]]) -> None:
     ratings, turned = (

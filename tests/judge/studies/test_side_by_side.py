@@ -10,7 +10,8 @@ import pytest
 from judge.report.studies import report_page
 from judge.studies.boards import preferences
 from judge.studies.data import JudgeVerdicts, StudyData, read_study
-from judge.studies.one_judge import SideBySide, _few_people, side_by_side, study_judges
+from judge.studies.estimates import Estimate
+from judge.studies.one_judge import SideBySide, _few_people, _lead, side_by_side, study_judges
 from judge.studies.options import StudyOptions
 from tests.judge.studies.labels import ends, held
 from tests.judge.studies.planted import MODELS, VERDICTS, VOTES, Planted
@@ -72,6 +73,14 @@ def test_of_many_judges_the_pairs_with_the_best_are_spoken_of() -> None:
     assert all(text.startswith("owl agrees with people") for text in result.sentences)
 
 
+def test_a_lead_is_certain_at_a_level_over_all_pairs_of_judges() -> None:
+    data = planted(100, 5, ("crow", 0.65), ("owl", 0.8))
+    crow, owl = data.judges
+    costs = dict.fromkeys(("crow", "owl"))
+    certain = [_lead(data, (crow, owl), OPTIONS, n, costs).certain for n in (1, 1000)]
+    assert certain == [True, False]
+
+
 def test_votes_of_two_people_are_warned_of_and_those_of_three_are_not() -> None:
     data = planted(40, 10, ("owl", 0.8))
     for n, warned in ((2, ["The votes are by too few people"]), (3, [])):
@@ -80,10 +89,13 @@ def test_votes_of_two_people_are_warned_of_and_those_of_three_are_not() -> None:
 
 
 def test_few_prompts_make_no_claim() -> None:
-    result = compared(planted(12, 4, ("crow", 0.0), ("owl", 1.0)))
+    result = compared(planted(19, 4, ("crow", 0.0), ("owl", 1.0)))
     assert not result.leads[0].certain
-    assert result.sentences[0].endswith("on 12 shared items, of 12 prompts.")
+    assert result.sentences[0].endswith("on 19 shared items, of 19 prompts.")
     assert {one.value for part in result.parts for one in part.agreement.values()} == {None}
+    enough = compared(planted(20, 4, ("crow", 0.0), ("owl", 1.0)))
+    assert enough.leads[0].certain
+    assert enough.parts[0].agreement["owl"].value is not None
 
 
 def test_only_items_that_both_have_read_are_compared() -> None:
@@ -121,6 +133,10 @@ def test_what_agreement_costs_is_told_where_it_is_known() -> None:
     assert result.price("owl") == pytest.approx(4 / (100 * (agreed - 0.5)))
     cheap = compared(replace(data, judges=(replace(crow, cost=0.004), replace(owl, cost=0.004))))
     assert cheap.sentences[0].endswith("shared items, and costs no more.")
+    whole = result.parts[0]
+    for lower, price in ((0.5, None), (0.51, pytest.approx(0.4))):
+        part = replace(whole, agreement={"owl": Estimate(0.6, lower, 0.7, 9)})
+        assert replace(result, parts=(part,)).price("owl") == price
 
 
 def files(folder: Path) -> tuple[str, str]:

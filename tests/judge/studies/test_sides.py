@@ -82,6 +82,9 @@ def test_little_says_nothing() -> None:
     assert leaning.left / leaning.chosen == BY_SIDE
     assert warn_of_sides([leaning]) == ()
     assert warn_of_sides([SideCounts("r4", 53, 60)]) == (), "by both ends: 2 x 0.0088 > 0.05 / 3"
+    seven = [SideCounts(f"r{n}", 30, 60) for n in range(7)]
+    one = SideCounts("r7", 54, 60)  # 2 x 0.0033, less than 0.05 / 3 and more than 0.05 / 24
+    assert [len(warn_of_sides([one, *others])) for others in ([], seven)] == [1, 0]
 
 
 @pytest.mark.slow

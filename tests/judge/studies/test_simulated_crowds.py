@@ -58,11 +58,11 @@ def holds(one: Estimate, value: float) -> bool:
 @pytest.mark.parametrize(
     ("crowd", "sizes"),
     [
-        *((ALIKE, (240, 8, 3, 20)), (LEANING, (400, 20, 4, 25)), (OWN, (100, 6, 3, 12))),
+        (ALIKE, (240, 8, 3, 20)), (LEANING, (400, 20, 4, 25)), (OWN, (100, 6, 3, 12)),
         (MANY, (1000, 40, 2, 6)),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_repeats_recover_agreement_with_oneself_and_the_lean_to_a_side(
     crowd: Crowd, sizes: Sizes, record_property: Record
 ) -> None:
@@ -88,11 +88,11 @@ def test_repeats_recover_agreement_with_oneself_and_the_lean_to_a_side(
 @pytest.mark.parametrize(
     ("crowd", "sizes"),
     [
-        *((ALIKE, (120, 6, 3, 20)), (DIFFERENT, (200, 8, 4, 25)), (EQUAL, (100, 5, 3, 15))),
+        (ALIKE, (120, 6, 3, 20)), (DIFFERENT, (200, 8, 4, 25)), (EQUAL, (100, 5, 3, 15)),
         (TASTES, (300, 20, 5, 15)),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_shares_of_the_variance_are_what_was_planted(
     crowd: Crowd, sizes: Sizes, record_property: Record
 ) -> None:
@@ -125,12 +125,12 @@ def test_shares_of_the_variance_are_what_was_planted(
 @pytest.mark.parametrize(
     ("crowd", "pilot", "design"),
     [
-        *((ALIKE, (200, 6, 3), (600, 6, 2)), (SMALL, (200, 10, 3), (200, 10, 5))),
-        *((TIED, (200, 12, 3), (400, 12, 2)), (FEW, (200, 8, 2), (200, 16, 3))),
+        (ALIKE, (200, 6, 3), (600, 6, 2)), (SMALL, (200, 10, 3), (200, 10, 5)),
+        (TIED, (200, 12, 3), (400, 12, 2)), (FEW, (200, 8, 2), (200, 16, 3)),
         (CLEAR, (150, 8, 2), (150, 8, 5)),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_the_half_width_planned_is_the_half_width_had(
     crowd: Crowd,
     pilot: tuple[int, int, int],

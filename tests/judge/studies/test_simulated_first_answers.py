@@ -50,13 +50,13 @@ def answers(kind: Kind, right: float, n_prompts: int, n_people: int, raters: Rat
 @pytest.mark.parametrize(
     ("kind", "right", "n_prompts", "n_people", "raters", "low", "high"),
     [
-        *(("coin", 0.65, 300, 5, "expert", 0, 0.005), ("coin", 0.65, 300, 5, "crowd", 0, 0.005)),
-        *(("coin", 0.7, 300, 5, "expert", 0, 0.005), ("longest", 0.8, 300, 5, "expert", 0, 0.005)),
+        ("coin", 0.65, 300, 5, "expert", 0, 0.005), ("coin", 0.65, 300, 5, "crowd", 0, 0.005),
+        ("coin", 0.7, 300, 5, "expert", 0, 0.005), ("longest", 0.8, 300, 5, "expert", 0, 0.005),
         ("person", 0.8, 300, 5, "crowd", 0.2, 0.6),
         ("person", 0.8, 1000, 5, "crowd", 0.65, 0.95),
-        *(("person", 0.8, 1000, 40, "crowd", 0, 0.1), ("perfect", 0.8, 300, 5, "crowd", 0.9, 1)),
+        ("person", 0.8, 1000, 40, "crowd", 0, 0.1), ("perfect", 0.8, 300, 5, "crowd", 0.9, 1),
     ],
-)
+)  # fmt: skip
 def test_a_judge_is_taken_for_a_person_where_it_is_as_good(
     kind: Kind,
     right: float,

@@ -45,12 +45,12 @@ def revoked(
 @pytest.mark.parametrize(
     "world",
     [
-        *(PROBABILITIES, replace(PROBABILITIES, taste=0.1)),
+        PROBABILITIES, replace(PROBABILITIES, taste=0.1),
         replace(PROBABILITIES, likes=0.1, per_item=3, tie_rate=0.15),
-        *(VERDICTS, World(right=(0.65,)), World(right=(0.7, 0.85, 0.97))),
+        VERDICTS, World(right=(0.65,)), World(right=(0.7, 0.85, 0.97)),
     ],
     ids=["probabilities", "tastes", "items", "verdicts", "poor", "sure"],
-)
+)  # fmt: skip
 def test_an_unchanged_judge_loses_its_licence_in_at_most_one_year_in_twenty(
     world: World, record_property: Record
 ) -> None:
@@ -68,12 +68,12 @@ def test_few_labels_do_not_make_false_alarms(record_property: Record) -> None:
 @pytest.mark.parametrize(
     ("world", "n_labels", "least"),
     [
-        *((PROBABILITIES, 2000, 0.9), (VERDICTS, 2000, 0.9)),
-        *((replace(PROBABILITIES, taste=0.1), 2000, 0.8), (World(right=(0.65,)), 2000, 0.8)),
+        (PROBABILITIES, 2000, 0.9), (VERDICTS, 2000, 0.9),
+        (replace(PROBABILITIES, taste=0.1), 2000, 0.8), (World(right=(0.65,)), 2000, 0.8),
         (PROBABILITIES, 400, 0.75),
     ],
     ids=["probabilities", "verdicts", "tastes", "poor", "few labels"],
-)
+)  # fmt: skip
 def test_a_fall_of_ten_points_is_seen_within_three_hundred_votes(
     world: World, n_labels: int, least: float, record_property: Record
 ) -> None:

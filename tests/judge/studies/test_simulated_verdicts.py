@@ -61,11 +61,11 @@ def test_no_judge_that_favours_a_model_is_a_yes_and_no_fair_one_is_flagged(
 @pytest.mark.parametrize(
     ("world", "share", "low", "high"),
     [
-        *((MANY, 0.0, 0.0, 0.02), (MANY, 0.6, 0.95, 1.0), (MANY, 1.0, 0.95, 1.0)),
-        *((FEW, 0.0, 0.0, 0.02), (FEW, 0.6, 0.45, 1.0)),
+        (MANY, 0.0, 0.0, 0.02), (MANY, 0.6, 0.95, 1.0), (MANY, 1.0, 0.95, 1.0),
+        (FEW, 0.0, 0.0, 0.02), (FEW, 0.6, 0.45, 1.0),
         (World(voters=40, effect=0.8), 0.6, 0.88, 1.0),
     ],
-)
+)  # fmt: skip
 def test_favouritism_is_found_as_often_as_promised(
     world: World, share: float, low: float, high: float, record_property: Record
 ) -> None:

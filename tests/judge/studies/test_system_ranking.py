@@ -117,6 +117,7 @@ def test_few_items_of_a_pair_rank_nothing() -> None:
     rates = of_strengths([1.0, 0.0, -1.0])
     with pytest.raises(NotIdentifiedError, match="0 pairs of models have at least 20 items"):
         system_ranking(*planted(rates, rates, n=19), draws())
+    assert system_ranking(*planted(rates, rates, n=20), draws()).n_pairs == 3
 
 
 @pytest.mark.published

@@ -149,8 +149,9 @@ def test_few_single_orders_make_no_claim(tmp_path: Path) -> None:
     assert study.sentences(study.whole[0]) == (
         "No case was judged in both orders: accuracy is not estimated.",
     )
-    few = studied(truth_set(tmp_path, 12), {"owl": perfect})
-    untested = "Whether this differs from choosing at random is not tested with 12 prompts."
+    assert studied(truth_set(tmp_path, 20), {"owl": perfect}).shown == {"owl": 1}
+    few = studied(truth_set(tmp_path, 19), {"owl": perfect})
+    untested = "Whether this differs from choosing at random is not tested with 19 prompts."
     assert untested in few.sentences(few.whole[0])[0]
 
 

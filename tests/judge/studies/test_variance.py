@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import f
 
 from judge.studies.estimates import (
     Components,
@@ -36,11 +37,15 @@ def test_where_all_rate_all_the_parts_are_those_of_the_analysis_of_variance() ->
     rest = ((table - by_item[:, None] - by_rater + mean) ** 2).sum() / ((n - 1) * (k - 1))
     of_items = k * by_item.var(ddof=1)
     of_raters = n * by_rater.var(ddof=1)
-    parts = variance_shares(items, labels).components
+    shares = variance_shares(items, labels)
+    parts = shares.components
     assert parts is not None
     assert parts.rest == pytest.approx(rest)
     assert parts.item == pytest.approx((of_items - rest) / k)
     assert parts.rater == pytest.approx((of_raters - rest) / n)
+    ratios = np.maximum(of_raters / rest / f.ppf([0.975, 0.025], k - 1, n * k - k) - 1, 0) / n
+    wanted = ratios / (ratios + 1 + parts.item / rest)
+    assert (shares.rater.lower, shares.rater.upper) == pytest.approx(tuple(wanted))
 
 
 def test_shares_add_up_and_stay_when_the_order_of_rows_or_the_names_change() -> None:
@@ -129,6 +134,15 @@ def test_more_items_help_where_items_differ_and_either_does_where_they_do_not() 
         words[name] = " ".join(plan.sentences)
         each = [one.each for one in plan.designs]
         assert each == [1, 2, 3, 5, 8]
+        needed = [one.items and one.items * one.each for one in plan.designs]
+        assert [one.ratings for one in plan.designs] == needed
+        assert (plan.one_more, plan.same_on_new, plan.twice_as_many) == pytest.approx(
+            (
+                rater_plan_half_width(parts, 100, 4, plan.raters),
+                rater_plan_half_width(parts, 133, 3, plan.raters),
+                rater_plan_half_width(parts, 100, 3, 2 * plan.raters),
+            )
+        )
         if name != "raters":
             widths = [one.half_width for one in plan.designs]
             assert widths == sorted(widths, reverse=True)

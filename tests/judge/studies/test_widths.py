@@ -74,9 +74,9 @@ def test_no_interval_of_a_small_study_is_without_a_width(
 
 def test_a_few_votes_that_the_length_foretells_are_no_crash() -> None:
     votes = [
-        *((0, 0, 2, "model_a", 2), (0, 0, 2, "tie", 2), (0, 1, 2, "model_a", 1)),
-        *((0, 1, 3, "model_b", 2), (0, 0, 3, "model_a", 0), (0, 2, 1, "model_b", 2)),
-    ]
+        (0, 0, 2, "model_a", 2), (0, 0, 2, "tie", 2), (0, 1, 2, "model_a", 1),
+        (0, 1, 3, "model_b", 2), (0, 0, 3, "model_a", 0), (0, 2, 1, "model_b", 2),
+    ]  # fmt: skip
     study = studied(votes, [(0, 0, 2, "model_a", 0), *votes])
     assert "foretells the votes without fail" in " ".join(study["warnings"])
 

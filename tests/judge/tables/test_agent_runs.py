@@ -61,10 +61,10 @@ def test_messages_of_a_chat_become_task_steps_and_outcome(tmp_path: Path) -> Non
     assert read is not None
     assert read.scaffold is None
     assert [(one.kind, one.name, one.text) for one in read.steps] == [
-        *(("system", "", "Use tools."), ("tool_call", "times", "")),
-        *(("tool_result", "times", "42"), ("message", "", "Is it urgent?")),
+        ("system", "", "Use tools."), ("tool_call", "times", ""),
+        ("tool_result", "times", "42"), ("message", "", "Is it urgent?"),
         ("user", "", "(not shown: image_url)"),
-    ]
+    ]  # fmt: skip
     assert json.loads(read.steps[1].arguments) == {"a": 6, "b": 7}
 
 
@@ -114,28 +114,28 @@ def test_gold_is_the_run_that_is_better(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        *(({"model": ""}, "model ''"), ({"model": None}, "model None")),
-        *(({"outcome": None}, "outcome None"), ({"prompt": "  "}, "the task")),
+        ({"model": ""}, "model ''"), ({"model": None}, "model None"),
+        ({"outcome": None}, "outcome None"), ({"prompt": "  "}, "the task"),
         ({"prompt": "another"}, "the task that the item 'task-0' has in line 1"),
-        *(({"steps": "x"}, "steps 'x'"), ({"steps": [1]}, "step 1, is 1")),
+        ({"steps": "x"}, "steps 'x'"), ({"steps": [1]}, "step 1, is 1"),
         ({"steps": [{"kind": "thought"}]}, "step 1, has kind 'thought'"),
         ({"steps": [{"kind": "message", "text": 3}]}, "text 3"),
         ({"steps": [{"kind": "message", "text": "x", "cost": -1}]}, "cost -1"),
         ({"steps": [{"kind": "message", "text": "x" * 300_001}]}, "300,001 characters"),
         ({"steps": [{"kind": "message", "text": "x"}] * 501}, "501 steps"),
         ({"outcome": "x" * 100_001}, "characters with the task"),
-        *(({"cost": "1 $"}, "cost '1 $'"), ({"cost": 10**400}, "cost 1000")),
+        ({"cost": "1 $"}, "cost '1 $'"), ({"cost": 10**400}, "cost 1000"),
         ({"prompt": [{"role": "tool", "content": "x"}]}, "the task: a text, or a list"),
         ({"prompt": [{"role": "user", "content": " "}]}, "the task"),
         ({"prompt_id": ""}, "prompt_id ''"),
         ({"marks": [1]}, "an object of numbers by the names of scorers"),
         ({"marks": {"match": "C"}}, "the mark 'match' 'C'"),
-        *(({"seconds": float("nan")}, "seconds nan"), ({"seconds": True}, "seconds True")),
+        ({"seconds": float("nan")}, "seconds nan"), ({"seconds": True}, "seconds True"),
         ({"better": 1}, "better 1"),
         ({"item": "other"}, "an item of two runs or more: it has one"),
         ({"model": "basalt-large"}, "one run of each system an item"),
     ],
-)
+)  # fmt: skip
 def test_a_run_that_cannot_be_used_is_refused_with_its_line_and_value(
     tmp_path: Path, change: dict[str, Any], words: str
 ) -> None:

@@ -25,6 +25,7 @@ from judge.ifeval import Checked, Task, check
 from judge.methods import method
 from judge.tables import annotations
 from judge.tables.cases import (
+    GoldPair,
     NamedCase,
     bare,
     each_pair,
@@ -36,6 +37,7 @@ from judge.tables.cases import (
     read_responses,
 )
 from judge.verdict import by_case
+from rating import Outcome
 from rating.errors import DataError, LayoutError
 from rating.tables.files import Files
 from rating.tables.peers import noticing
@@ -170,11 +172,13 @@ def test_prompts_that_look_alike_are_not_matched_and_it_is_said(
 
 def test_of_prompts_that_come_twice_the_first_answer_counts_and_it_is_said(tmp_path: Path) -> None:
     a = outputs(tmp_path / "basalt.jsonl", ("1?", "1."), ("2?", "2."), ("2?", "two"), ("1?", "1."))
+    of_another = {"instruction": "1?", "output": "1.", "generator": "slate"}
+    a.write_text(f"{a.read_text()}{json.dumps(of_another)}\n")
     b = outputs(tmp_path / "flint.jsonl", ("1?", "One."), ("2?", "Two."))
     cases, words = said_of([a, b])
     assert [named.case.response_a for named in cases] == ["1.", "2."]
     assert words == [
-        f"{a}: 1 row answers a prompt again, with another answer or by another model, the first "
+        f"{a}: 2 rows answer a prompt again, with another answer or by another model, the first "
         "is '2?'. The first counts: choose one answer to each prompt with --where."
     ]
 
@@ -224,14 +228,19 @@ def test_gold_pairs_come_once_with_the_right_side_and_what_is_left_out_is_counte
     tmp_path: Path,
 ) -> None:
     talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    named = PAIR | {"model_a": "basalt", "model_b": "flint"}
     rows: list[dict[str, Any]] = [
-        *(PAIR | {"gold": "B>A"}, PAIR | {"gold": "A>B"}, PAIR | {"prompt": "Who?", "gold": "1"}),
-        PAIR | {"prompt": "When?", "gold": ""},
-        PAIR | {"prompt": [*talk, talk[0]], "gold": "1"},
+        named | {"gold": "B>A"},
+        PAIR | {"model_a": "flint", "model_b": "basalt", "gold": "A>B"},
+        named | {"prompt": "Who?", "gold": "1"},
+        named | {"prompt": "When?", "gold": ""},
+        named | {"prompt": [*talk, talk[0]], "gold": "1"},
     ]
     pairs, left_out = read_gold(written(tmp_path, "gold.jsonl", rows))
-    assert [(one.prompt, one.right.value) for one in pairs] == [
-        *(("Why?", "model_b"), ("Who?", "model_a"))
+    sides = ("basalt", "flint"), ("So.", "Thus.")
+    assert pairs == [
+        GoldPair("Why?", *sides, right=Outcome.B),
+        GoldPair("Who?", *sides, right=Outcome.A),
     ]
     assert left_out == {
         "no right answer": 1,
@@ -328,8 +337,8 @@ TURNS = {
 }
 TALK = Case(
     (Message("user", "2 + 2?"), Message("user", "Plus 1?")),
-    *("Five.", "6.", ("Four.",), ("4.",), "4\n\n5"),
-)
+    "Five.", "6.", ("Four.",), ("4.",), "4\n\n5",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -338,6 +347,8 @@ def test_each_side_may_have_turns_of_its_own(tmp_path: Path, kind: str) -> None:
     (named,) = read_cases([path])
     assert named.case == TALK
     assert [one.case.earlier_a for one in read_responses([path])] == [("Four.",), ("4.",)]
+    blank = written(tmp_path, f"blank.{kind}", [TURNS | {"response_b": [" ", "6."]}])
+    assert [one.case.response_a for one in read_responses([blank])] == ["Five."]
     apart = [
         written(tmp_path, f"{side}.{kind}", [{"prompt": TURNS["prompt"], "response": TURNS[side]}])
         for side in ("response_a", "response_b")

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 import struct
 import zlib
 from contextlib import suppress
@@ -19,6 +20,7 @@ from judge.methods import published
 from judge.tables.annotations import MOST_BYTES, exchange, plain, read_image, style_of, turns_of
 from judge.tables.cases import on_disk, read_cases
 from rating.errors import DataError
+from rating.tables.files import Files
 from tests.rating.tables import peer_rows
 
 TEXT = {"type": "text", "text": "Why?"}
@@ -166,9 +168,12 @@ def test_what_is_no_image_is_refused_in_a_sentence(tmp_path: Path, value: str, p
         read_image(value, folder)
 
 
-def test_a_path_needs_one_folder() -> None:
+def test_a_path_needs_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png())
+    both = Files((written(tmp_path, "a.png"), tmp_path / "more.jsonl"))
+    shutil.copy(*both.paths)
     with pytest.raises(DataError, match="lie in no single folder"):
-        read_image("sign.png", None)
+        read_cases([both])
 
 
 @given(st.text())
@@ -177,8 +182,8 @@ def test_any_text_is_an_image_or_refused(value: str) -> None:
         assert read_image(value, None).startswith(("data:image/", "https://"))
 
 
-def written(folder: Path, image: object) -> Path:
-    row = {"prompt": "What is it?", "response_a": "A dot.", "response_b": "Grey."}
+def written(folder: Path, image: object, prompt: object = "What is it?") -> Path:
+    row = {"prompt": prompt, "response_a": "A dot.", "response_b": "Grey."}
     return peer_rows.written(folder, "pairs.jsonl", [row | {"image": image}])
 
 
@@ -187,6 +192,8 @@ def test_cases_have_the_images_of_their_rows_and_keep_them_on_disk(tmp_path: Pat
     (case,) = read_cases([written(tmp_path, ["a.png", "https://example.org/b.png"])])
     assert case.case.images == (url(png()), "https://example.org/b.png")
     assert case.case.swapped().images == case.case.images
+    (both,) = read_cases([written(tmp_path, "a.png", prompt=[TEXT, IMAGE])])
+    assert both.case.images == ("https://example.org/a.png", url(png())), "the prompt's own first"
     assert [*on_disk([case])] == [case]
     empty: tuple[object, ...] = (None, "", [])
     for nothing in empty:

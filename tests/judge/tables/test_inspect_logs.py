@@ -282,8 +282,8 @@ class TestWithInspect:
         assert (run.cost, run.marks) == (0.375, {"includes": 1.0})
         assert run.seconds is not None
         assert [(step.kind, step.name) for step in run.steps] == [
-            *(("system", ""), ("message", ""), ("tool_call", "times"), ("error", "times")),
-            *(("message", ""), ("tool_call", "times"), ("tool_result", "times")),
-        ]
+            ("system", ""), ("message", ""), ("tool_call", "times"), ("error", "times"),
+            ("message", ""), ("tool_call", "times"), ("tool_result", "times"),
+        ]  # fmt: skip
         assert json.loads(run.steps[5].arguments) == {"a": 6, "b": 7}
         assert names_in_runs(items) == []

@@ -137,11 +137,11 @@ def test_items_have_the_epoch_and_the_task_where_there_are_several() -> None:
 @pytest.mark.parametrize(
     ("more", "scaffold"),
     [
-        *(({"solver": "inspect_ai/react"}, "react"), ({"solver": "swe/agent"}, "swe/agent")),
-        *(({"steps": [{"solver": "generate"}]}, None), ({"steps": []}, None)),
+        ({"solver": "inspect_ai/react"}, "react"), ({"solver": "swe/agent"}, "swe/agent"),
+        ({"steps": [{"solver": "generate"}]}, None), ({"steps": []}, None),
         ({"steps": [{"solver": "use_tools"}, {"solver": "loop"}]}, "use_tools + loop"),
     ],
-)
+)  # fmt: skip
 def test_a_scaffold_is_what_the_log_has_of_solvers(
     more: dict[str, Any], scaffold: str | None
 ) -> None:
@@ -168,9 +168,9 @@ def test_scaffolds_are_named_alike_whichever_model_is_in_them() -> None:
         for n in (1, 3)
     ]
     assert [(one["model"], one["scaffold"]) for one in runs(*logs)] == [
-        *(("m", "react (attempts=1)"), ("m", "react (attempts=3)"), ("n", "react (attempts=1)")),
+        ("m", "react (attempts=1)"), ("m", "react (attempts=3)"), ("n", "react (attempts=1)"),
         ("n", "react (attempts=3)"),
-    ]
+    ]  # fmt: skip
 
 
 def test_an_endpoints_error_and_a_result_beside_an_error_are_steps() -> None:
@@ -229,6 +229,6 @@ def test_names_in_the_steps_of_a_log_are_flagged() -> None:
     ]
     items, _ = pairs(log("lab/one", [sample(1, "7", steps)]), log("lab/two", [sample(1, "7")]))
     assert {(one.place, one.words) for one in names_in_runs(items)} == {
-        *(("step 2, message", "Claude"), ("step 3, name of a tool", "openai")),
-        *(("step 4, tool result", "ONE"), ("step 5, error", "Anthropic")),
-    }
+        ("step 2, message", "Claude"), ("step 3, name of a tool", "openai"),
+        ("step 4, tool result", "ONE"), ("step 5, error", "Anthropic"),
+    }  # fmt: skip

@@ -236,7 +236,7 @@ def in_lines(path: Path, *lines: str) -> Path:
 
 
 def sha(n: int) -> str:
-    return hashlib.sha256(ITEMS[n].text.encode()).hexdigest()[:16]
+    return hashlib.sha256(ITEMS[n].text.encode()).hexdigest()[:8]
 
 
 def test_alpaca_evals_own_files_are_read_as_they_are(tmp_path: Path) -> None:

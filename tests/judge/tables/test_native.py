@@ -30,6 +30,7 @@ from tests.rating.tables.peer_rows import (
     of_fastchat,
     of_hard,
     of_kaggle,
+    of_wildbench,
     written,
 )
 from tests.rating.tables.sources import messages_of
@@ -77,7 +78,7 @@ def test_games_of_arena_hard_are_scored_as_published(
 ) -> None:
     rows = [
         of_hard(name, "A>>B", "B>A", **more),  # the baseline, three times and once
-        of_hard(name, "B>A", "A>>B", **more),  # the model, once and three times
+        of_hard(name, "B>A", "B<<A", **more),  # the model, once and three times
         of_hard(name, "A<B", "B=A", **more),  # the model, and a draw
         of_hard(name, None, "A>B", **more),
         {**of_hard(name, "A>B", **more), "games": None},
@@ -87,6 +88,13 @@ def test_games_of_arena_hard_are_scored_as_published(
     assert row["n"] == 3
     assert row["score"] == pytest.approx(100 * (4 + 1.5) / 10)
     assert result["warnings"] == ["'y': 2 of 5 prompts lack a verdict; they are excluded."]
+
+
+def test_rewards_of_wildbench_are_scored_as_they_are(tmp_path: Path) -> None:
+    rows = [of_wildbench("x", 2), of_wildbench("y", 1), of_wildbench("tie", 0)]
+    (row,) = judge_score(written(tmp_path, "rewards.json", rows))["models"]
+    assert (row["model"], row["baseline"], row["n"]) == ("x", "y", 3)
+    assert row["score"] == pytest.approx((1 - 1 / 2 + 0) / 3)
 
 
 def test_verdicts_of_any_peer_are_scored_in_pairs(tmp_path: Path) -> None:
@@ -205,8 +213,8 @@ def test_several_turns_of_kaggle_are_read_and_turns_without_an_answer_counted(
     assert alone == one
     singles = read_responses([path])
     assert [named.case.response_a for named in singles] == [
-        *("5", "Five.", "Five.", "Five.", "5", "[3]", "[[A]]")
-    ]
+        "5", "Five.", "Five.", "Five.", "5", "[3]", "[[A]]"
+    ]  # fmt: skip
 
 
 NAMES = ("prompt", "response_a", "response_b")
@@ -250,16 +258,18 @@ def test_conversations_are_items_to_rate_turn_by_turn_and_null_answers_are_count
     rows: list[Row] = [{**SEVERAL[n], "id": f"battle {n}"} for n in (0, 1, 6)]
     if name == "arena.json":
         rows = [of_talk(*(json.loads(row[text]) for text in NAMES)) for row in rows]
+    rows.append({**rows[2], "model_a": rows[2]["model_b"]})
     items, words = messages_of(read_rating_items, written(tmp_path, name, rows))
     several, one = items
     assert words[0].endswith("rows excluded: 1 without an answer")
+    assert words[1].endswith(": rows that are no items to rate: 1 of a model against itself")
     asked = [[turn.content for turn in item.messages] for item in items]
     assert asked == [["2 + 2?"], ["[1] + [2]?"]]
     assert [response.model for response in one.responses] == ["x", "y"]
     assert [response.turns[0].content for response in one.responses] == ["[3]", "[[A]]"]
     assert [(turn.role, turn.content) for turn in several.responses[1].turns] == [
-        *(("assistant", "Four."), ("user", "Plus 1?"), ("assistant", "Five."))
-    ]
+        ("assistant", "Four."), ("user", "Plus 1?"), ("assistant", "Five.")
+    ]  # fmt: skip
 
 
 def test_rows_that_people_cannot_rate_are_counted_by_reason(tmp_path: Path) -> None:
@@ -278,10 +288,10 @@ def test_rows_that_people_cannot_rate_are_counted_by_reason(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "answer",
     [
-        *('[{"planet": "Mercury", "moons": 0}]', '[{"type": "fruit", "name": "apple"}]', "[1, 2]"),
-        *("[[1, 2], [3]]", '["a", "b"]', "[]", "[1] is a reference", '{"role": "admin"}'),
+        '[{"planet": "Mercury", "moons": 0}]', '[{"type": "fruit", "name": "apple"}]', "[1, 2]",
+        "[[1, 2], [3]]", '["a", "b"]', "[]", "[1] is a reference", '{"role": "admin"}',
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_is_json_is_rated_as_it_is(
     answer: str, ending: str, tmp_path: Path
 ) -> None:

@@ -384,9 +384,9 @@ def test_marks_that_are_no_numbers_and_failed_samples_are_said(
     log(tmp_path / "old.eval", "old", [None, None, *["C", "I"] * 3])
     result = compare(path, other)
     assert (result.items, result.pairs[0].n, [one.missing for one in result.models]) == (
-        *(4, 3),
+        4, 3,
         [1, 1],
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

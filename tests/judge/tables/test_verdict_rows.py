@@ -3,18 +3,21 @@
 import csv
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from judge.calls import Options, Questions
-from judge.case import Order
+from judge.calls import Key, Options, Questions
+from judge.case import FailureClass, Order
+from judge.grammar import Preference
 from judge.methods import method
 from judge.report.run import LOOKED_AT, repeats, rows_and_report
 from judge.tables.cases import NamedCase
-from judge.tables.verdicts import Rows, write_judged
+from judge.tables.verdicts import Rows, judged_rows, write_judged
+from judge.verdict import Judged, PositionEffect
 from rating.errors import DataError
 from rating.tables.duckdb_engine import AT_ONCE
 from tests.judge.runs import judge
@@ -32,6 +35,20 @@ def test_rows_are_made_whenever_they_are_looked_at() -> None:
     )
     with pytest.raises(IndexError):
         rows[3]
+
+
+def test_a_case_is_pending_while_an_order_is_and_a_settled_one_has_no_place_to_correct() -> None:
+    named = NamedCase("b", "p", ("basalt", "flint"), case())
+    unread = Judged(case_id=case().id, order=Order.AB, reading=None, failure=FailureClass.UNPARSED)
+    orders = [unread, replace(unread, order=Order.BA, failure=None)]
+    for asked in (orders, orders[::-1]):
+        rows = judged_rows([named], asked, "owl", method("pairwise"))
+        assert [row["status"] for row in rows] == [asked[0].status, asked[1].status, "pending"]
+    settled = Judged(case_id=case().id, order=Order.AB, reading=Preference(0.5))
+    place = PositionEffect(0.1, 0.0, 2)
+    for one, expected in ((settled, None), (replace(settled, keys=(Key("k"),)), 0.4)):
+        (row,) = judged_rows([named], [one], "owl", method("pairwise"), place)
+        assert (row["preference"], row["corrected"]) == (0.5, expected)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])

@@ -12,7 +12,7 @@ from rating.influence import certify
 from rating.rows import VoteRows
 from rating.tables.columns import Reading
 from rating.tables.counts import read_rows
-from rating.tables.voter_report import Attack, Strategy, simulate
+from rating.tables.voter_report import Attack, Strategy, _with, simulate
 from tests.command import invoke, refused
 from tests.rating.attacked import NAMES, Arena
 
@@ -102,6 +102,34 @@ def test_careless_accounts_move_somebody_and_one_sided_ones_are_left_out(
     if stopped:
         assert result.left_out == 1
         assert abs(result.on.points) < abs(result.off.points)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "pushed", "rival", "better"),
+    [
+        ("fan", 1, 0.55, 0.85),
+        ("omnipresent", 1, 0, 0.85),
+        ("inverted", 0.55, 0.45, 0.15),
+        ("always-left", 0.5, 0.5, 0.5),
+        ("random", 0.5, 0.5, 0.5),
+    ],
+)
+def test_attackers_vote_as_their_strategy_says(
+    cast: VoteRows, strategy: Strategy, pushed: float, rival: float, better: float
+) -> None:
+    """Of m0 to m9, each stronger than the one before; m4 is pushed, m5 and m6 are its rivals."""
+    attack, rng = Attack(strategy, 40, 50, "m4"), np.random.default_rng(1)
+    votes = _with(cast, attack, 4, np.linspace(-2, 2, 10), rng)
+    new = votes.taken(votes.voter >= len(cast.names["voter"]))
+    rivals = new.on(5) ^ new.on(6)
+    for left, rows, share in (
+        (new.a == 4, new.on(4), pushed),
+        (np.isin(new.a, (5, 6)), rivals & ~new.on(4), rival),
+        (new.a > new.b, ~rivals & ~new.on(4), better),
+    ):
+        won = np.where(left, new.score, 1 - new.score)[rows].mean()
+        assert won == pytest.approx(share, abs=0 if share in (0, 1) else 0.1)
+    assert (new.n, bool(new.score.all())) == (2000, strategy == "always-left")
 
 
 def test_a_rule_that_is_held_stops_nobody(cast: VoteRows) -> None:

@@ -87,13 +87,14 @@ def test_markdown_shows_a_name_as_it_is() -> None:
         assert tag not in html
     assert html.count("<td") == 1
     assert "a|b `c` [d](http://e)" in html
+    assert r"\& 5% \$h\$ i\_j ^ \\input{k} \~" in text
 
 
 def test_latex_has_no_command_of_a_name() -> None:
-    text = files.in_latex(HOSTILE)
-    assert r"\textbackslash{}input\{k\}" in text
-    assert "\n" not in text
-    assert "\ufffd" not in text
+    assert files.in_latex(HOSTILE) == (
+        r"a|b `c` [d](http://e) <i>f</i>??\# g ?[31m??? \& 5\% \$h\$ i\_j \textasciicircum{} "
+        r"\textbackslash{}input\{k\} \textasciitilde{}"
+    )
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "json"])

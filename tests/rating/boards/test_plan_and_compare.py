@@ -78,6 +78,8 @@ def test_few_voters_make_a_move_as_uncertain_as_they_are(write: Write) -> None:
     half, normal = (move["upper"] - move["lower"]) / 2, 1.959964 * math.sqrt(2) * row["se"]
     assert half > 1.08 * normal
     assert change["note"] == APART
+    surer = rated(write(crowd(n_voters=5)), level=0.99)
+    assert compare(surer, second)["moved"][0]["upper"] == pytest.approx(move["upper"])
 
 
 def test_a_board_of_before_is_taken_as_normal_and_that_is_said(write: Write) -> None:

@@ -51,7 +51,7 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
         ({"ties": "rao-kupper"}, {"ties": "rao-kupper"}),
         ({"ties": "grounded", "both_bad": "outcome"}, {"ties": "grounded", "both_bad": "outcome"}),
         ({"both_bad": "drop"}, {"both_bad": "drop"}),
-        ({"interval": "hessian"}, {"interval": "hessian", "cluster": "none"}),
+        ({"interval": "hessian", "weights": "times"}, {"interval": "hessian", "cluster": "none"}),
         ({"interval": "bootstrap", "rounds": 100}, {"rounds": 100, "cluster": "voter"}),
         ({"interval": "profile"}, {"interval": "profile", "cluster": "none"}),
         ({"interval": "none"}, {"interval": "none"}),
@@ -65,8 +65,8 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
         ({"order_effect": True}, {"order_effect": True}),
         ({"style": ("length",)}, {"style": ["length"]}),
         ({"weights": "times"}, {"weights": "times"}),
-        ({"weights": "sampling"}, {"weights": "sampling"}),
         ({"style": ("log2:size",)}, {"style": ["log2:size"], "style_sd": {"log2:size": 1.0}}),
+        ({"weights": "sampling"}, {"weights": "sampling"}),
         ({"half_life": 7.0}, {"half_life": 7.0, "cluster": "both"}),
         (
             {
@@ -118,13 +118,17 @@ def test_the_options_change_what_they_should(write: Write) -> None:
     bare = rated(source, interval="none")
     for name in ("se", "quasi_se", "lower", "upper", "rank_low", "rank_high"):
         assert set(column(bare, name).values()) == {None}
-    assert set(rated(source, order_effect=True)["parameters"]) == {"order_effect"}
+    effect = rated(source, order_effect=True, cluster="none", level=0.9)["parameters"]
+    assert set(effect) == {"order_effect"}
+    value, se, lower, upper = effect["order_effect"].values()
+    assert [lower, upper] == pytest.approx([value - 1.644854 * se, value + 1.644854 * se])
     styled = rated(source, style=("length",))
     assert set(styled["parameters"]) == {"style:length"}
     assert styled["deviance"] is None
-    tied = rated(source, ties="davidson")["parameters"]["nu"]
-    assert tied["lower"] < tied["value"] < tied["upper"]
-    assert math.log(tied["upper"] / tied["value"]) > 1.96 * tied["se"]
+    for ties, name in (("davidson", "nu"), ("rao-kupper", "theta")):
+        tied = rated(source, ties=ties, cluster="none", level=0.9)["parameters"][name]
+        ends = [math.log(tied[end] / tied["value"]) / tied["se"] for end in ("lower", "upper")]
+        assert ends == pytest.approx([-1.644854, 1.644854], rel=1e-6)
     assert rated(source, both_bad="drop")["votes"]["dropped"] == {"both bad": 18}
     zero = rated(source, ties="grounded", both_bad="outcome")
     assert sum(column(zero, "strength").values()) != pytest.approx(0)
@@ -188,10 +192,14 @@ def test_few_voters_claim_no_rank_and_few_points_are_profiled(write: Write) -> N
     assert set(column(few, "rank_low").values()) == {None}
     assert set(column(few, "rank_high").values()) == {None}
     assert any(text.startswith("Few data for 3 models: 12 voters") for text in few["warnings"])
-    rare = rated(write("model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,9,1,0\n"))
+    rare = rated(write("model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,9,1,0\n"), level=0.9)
     assert any("profile likelihood" in text for text in rare["warnings"])
-    gap = [2 * (row["lower"] - 1000) / POINTS_PER_NAT for row in rare["ratings"]]
-    assert gap[0] == pytest.approx(0.525, abs=1e-3)  # as in the example of profile_intervals
+    row = rare["ratings"][0]
+    assert row["lower"] < row["rating"] < row["upper"]
+    for end in ("lower", "upper"):
+        p = 1 / (1 + math.exp(-2 * (row[end] - 1000) / POINTS_PER_NAT))
+        ratio = 2 * (9 * math.log(0.9 / p) + math.log(0.1 / (1 - p)))
+        assert ratio == pytest.approx(1.644854**2, rel=1e-5)
 
 
 def test_an_end_at_infinity_is_null_and_named(write: Write) -> None:
@@ -201,6 +209,7 @@ def test_an_end_at_infinity_is_null_and_named(write: Write) -> None:
     assert column(board, "upper")["x"] is None
     assert column(board, "se")["x"] is None
     assert any("no finite end for" in text and "x" in text for text in board["warnings"])
+    assert any("of 200 bootstrap rounds identify no rating" in text for text in board["warnings"])
     assert set(column(board, "rank_high").values()) == {None}
 
 

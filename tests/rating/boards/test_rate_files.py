@@ -37,6 +37,7 @@ def test_every_format_holds_the_board(write: Write, tmp_path: Path, ending: str)
         return
     text = out.read_text(encoding="utf-8")
     assert {"tex": r"x\_1", "md": r"x\_1"}.get(ending, "x_1") in text
+    assert {"tex": f"{{l{12 * 'r'}}}", "md": "\n| --- | ---: | ---: | "}.get(ending, "") in text
     assert "1095" in text
     assert "Voters are not known" in text
 

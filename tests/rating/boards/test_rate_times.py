@@ -36,6 +36,10 @@ def test_after_a_half_life_two_votes_count_as_one(write: Write) -> None:
     assert column(aged, "strength")["x"] == pytest.approx(math.log(30 / 20) / 2)
     plain = rated(write(dated(old, new)))
     assert column(plain, "strength")["x"] == pytest.approx(math.log(30 / 40) / 2)
+    head, *rows = dated(old, new).splitlines()
+    weighed = [f"{row},{3 if 'model_b' in row else 1}" for row in rows]
+    both = rated(write("\n".join([f"{head},times", *weighed])), half_life=7.0, weights="times")
+    assert column(both, "strength")["x"] == pytest.approx(math.log(30 / 60) / 2)
 
 
 def test_the_interval_of_aged_votes_is_that_of_their_weights(write: Write) -> None:
@@ -66,8 +70,9 @@ def test_times_that_cannot_be_read_are_quoted(write: Write, text: str, words: li
     refused(write(text), words, half_life=7.0)
 
 
-def test_numbers_that_are_no_seconds_are_quoted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [2026, 20_000, 1767225600000])
+def test_numbers_that_are_no_seconds_are_quoted(number: int, tmp_path: Path) -> None:
     source = str(tmp_path / "votes.parquet")
-    row = "'x' AS model_a, 'y' AS model_b, 'tie' AS winner, 1767225600000 AS ts"
+    row = f"'x' AS model_a, 'y' AS model_b, 'tie' AS winner, {number} AS ts"
     duckdb.execute(f"COPY (SELECT {row}) TO '{source}'")
-    refused(source, ["time is 1767225600000.0", "seconds since 1970"], half_life=7.0)
+    refused(source, [f"time is {number}.0", "seconds since 1970"], half_life=7.0)

@@ -12,13 +12,15 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 
 from rating import Comparisons
 from rating.charts.drawing import (
     FONT,
-    LONGEST,
     THEMES,
+    IntervalRow,
     Picture,
+    Scale,
     drawing,
     labels,
     spread,
@@ -29,6 +31,7 @@ from rating.charts.plots import intervals, quality_and_cost, votes_per_pair, win
 from rating.errors import DataError
 
 MADE = date(2026, 5, 3)
+LIGHT = THEMES["light"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 HOSTILE = (
@@ -221,11 +224,20 @@ def test_a_page_stands_alone(tmp_path: Path) -> None:
     assert all(f"<bdi>{name}</bdi>" in page for name in names_of(3))
 
 
-def test_a_name_that_looks_like_a_colour_is_left_alone(tmp_path: Path) -> None:
-    names = ["#000000", "#ffffff"]
-    intervals(report_of(names), made=MADE).write(tmp_path / "x.html")
+def test_names_that_look_like_a_colour_or_markup_are_left_alone(tmp_path: Path) -> None:
+    names = ["#000000", "<b>$x$</b>&"]
+    report = report_of(names, anchor={names[1]: 1000.0})
+    picture = intervals(report, made=MADE, title="<i>&")
+    root = svg_of(picture, tmp_path)
+    assert root.findtext(f"{SVG}title") == "<i>&"
+    assert root.findtext(f"{SVG}desc") == "#000000; <b>$x$</b>&"
+    assert {*names} <= {*texts(root)}
+    picture.write(tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text("utf-8")
     assert re.search(r"<text[^>]*>#000000</text>", page)
+    assert "<title>&lt;i&gt;&amp;</title>" in page
+    assert not re.search("<[bi]>", page)
+    assert page.count("&lt;b&gt;$x$&lt;/b&gt;&amp;") == 4  # described, drawn, in caption and table
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan"), float("inf")])
@@ -248,10 +260,107 @@ def test_a_picture_of_differences_names_the_reference_and_a_mean_of_nothing() ->
     assert "Dashed line: the mean of all models, 0. Intervals: of the distance from y." in caption
 
 
-def drawn_markers(picture: Picture) -> list[str]:
+def axes_of(picture: Picture) -> Any:
     with drawing():
-        (axes,) = picture.draw(THEMES["light"], "").axes
-    return [str(line.get_marker()) for line in axes.lines if line.get_marker() in ("<", ">")]
+        (axes,) = picture.draw(LIGHT, "").axes
+    return axes
+
+
+def drawn_markers(picture: Picture) -> list[str]:
+    marks = [str(line.get_marker()) for line in axes_of(picture).lines]
+    return [mark for mark in marks if mark in ("<", ">")]
+
+
+def words_at(axes: Any) -> dict[tuple[float, float], str]:
+    return {text.get_position(): text.get_text() for text in axes.texts}
+
+
+def test_each_row_is_drawn_at_its_rating_with_its_interval_and_its_ranks() -> None:
+    report = report_of(["x", "y", "z"], scale=100.0)
+    first, second, third = report["ratings"]
+    first |= {"rank_low": 1, "rank_high": 1, "upper": 1044.0}
+    third |= {"rank_low": None, "rank_high": None, "votes": 1234}
+    picture = intervals(report | {"ratings": [third, second, first]}, made=MADE)
+    axes = axes_of(picture)
+    rule, *lines = (line for line in axes.lines if line.get_zorder() > 0)
+    assert rule.get_xdata() == [1000, 1000]
+    bars, dots = ([[*line.get_xdata()] for line in lines[side::2]] for side in (0, 1))
+    assert bars == [[989, 1044], [983, 1023], [977, 1017]]
+    assert dots == [[1009], [1003], [997]]
+    words = words_at(axes)
+    rows = [[text for (_, y), text in words.items() if y == row] for row in range(3)]
+    assert rows == [["x", "1"], ["y", "1–3"], ["z", ""]]
+    assert axes.get_ylim() == (2.5, -0.5)  # the first is on top
+    assert axes.get_xlabel() == "Rating (points; 100 more are odds of ten to one)"
+    assert picture.table.head == ("Model", "Rating (points)", "Lower", "Upper", "Ranks", "Votes")
+    assert picture.table.rows[0] == ("x", "1,009", "989", "1,044", "1", "100")
+    assert picture.table.rows[2] == ("z", "997", "977", "1,017", "", "1,234")
+
+
+def test_a_wild_interval_does_not_flatten_the_others() -> None:
+    rows = [IntervalRow("x", 1100, 100, 2100, ""), IntervalRow("y", 1000, 970, 1030, "")]
+    scale = Scale.of_ratings(rows)
+    # Ratings spread over 100 points, and so it is cut there; 3 % of 300 are spared at each end.
+    assert (scale.low, scale.high) == pytest.approx((900 - 9, 1200 + 9))
+
+
+def test_cells_are_the_score_of_the_row_against_the_column() -> None:
+    report, names = report_of(["x", "y"]), {}
+    axes = axes_of(win_rates(report, data_on("x", "y", 30, 10), made=MADE))
+    cells = {(1.5, 0.32): "75%", (1.5, 0.7): "40", (0.5, 1.32): "25%", (0.5, 1.7): "40"}
+    assert {**words_at(axes), **cells} == words_at(axes)
+    corners = [path.get_extents().extents.tolist() for path in axes.collections[0].get_paths()]
+    assert corners == [[1, 0, 2, 1], [0, 1, 1, 2]]
+    faces = [(*to_rgba(colour)[:3], 0.425) for colour in (LIGHT.over, LIGHT.under)]
+    assert axes.collections[0].get_facecolor() == pytest.approx(np.array(faces), abs=1e-3)
+    assert alphas(win_rates(report, data_on("x", "y", 20, 20), made=MADE)) == {0.0}
+    assert marks_of(axes) == {-1: "0", -0.5: "25", 0: "50", 0.5: "75", 1: "100"}
+    assert axes.child_axes[0].get_xlabel() == "Score of row against column (%)"
+    for n in (12, 13, 14, 15):
+        picture = win_rates(report_of(names_of(n)), data_of(names_of(n)), made=MADE)
+        names[n] = (
+            "Against" in words_at(axes_of(picture)).values(),
+            "the score and" in picture.caption,
+        )
+    assert names == {12: (True, True), 13: (False, True), 14: (False, True), 15: (False, False)}
+
+
+def test_votes_of_pairs_are_coloured_by_their_root() -> None:
+    sides = [("x", "y")] * 16 + [("y", "z")] * 4
+    first, second = zip(*sides, strict=True)
+    data = Comparisons.from_arrays(first, second, ["model_a", "model_b"] * 10)
+    picture = votes_per_pair(report_of(["x", "y", "z"]), data, made=MADE)
+    assert cell_faces(picture)[:, 3].tolist() == [0.85, 0.85, 0.425, 0.425]
+    assert marks_of(axes_of(picture)) == {0: "0", 0.25: "1", 0.5: "4", 0.75: "9", 1: "16"}
+
+
+def marks_of(axes: Any) -> dict[float, str]:
+    """What the colour scale names, by its tone."""
+    (scale,) = axes.child_axes
+    marks = [label.get_text() for label in scale.get_xticklabels()]
+    return dict(zip(scale.get_xticks().tolist(), marks, strict=True))
+
+
+def test_a_model_is_drawn_at_its_cost_and_rating_and_the_frontier_in_steps() -> None:
+    result = value_of(report_of(["x", "y", "z", "w"]))
+    result["models"][2]["cost"] |= {"dominated": False}
+    result["models"][3]["cost"] |= {"dominated": True, "on_frontier": False}
+    picture = quality_and_cost(result, made=MADE)
+    axes = axes_of(picture)
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    costs = [row["cost"]["value"] for row in result["models"]]
+    assert [line.get_xydata()[0].tolist() for line in dots] == [
+        [cost, rating] for cost, rating in zip(costs, (1012, 1006, 1000, 994), strict=True)
+    ]
+    assert [line.get_color() for line in dots] == [LIGHT.over] * 2 + [LIGHT.muted] * 2
+    faces = [LIGHT.over, LIGHT.over, LIGHT.muted, LIGHT.ground]
+    assert [line.get_markerfacecolor() for line in dots] == faces
+    (steps,) = (line for line in axes.lines if line.get_drawstyle() == "steps-post")
+    assert steps.get_xydata().tolist() == [[27, 1006], [30, 1012]]
+    across, up = (line.get_xydata().tolist() for line in axes.lines[:2])
+    assert across == [[27, 1012], [33, 1012]]
+    assert up == [[30, 992], [30, 1032]]
+    assert axes.get_xlabel() == "US dollars per 1,000 answers, on the same prompts (log scale)"
 
 
 def test_no_intervals_are_dots_and_said() -> None:
@@ -343,19 +452,8 @@ def test_a_share_of_few_votes_is_not_coloured() -> None:
     assert alphas(win_rates(report, data_on("x", "y", 5, 0), made=MADE)) == {0.85}
 
 
-def test_an_even_score_has_no_colour_and_sides_have_different_ones() -> None:
-    report = report_of(["x", "y"])
-    assert alphas(win_rates(report, data_on("x", "y", 20, 20), made=MADE)) == {0.0}
-    faces = cell_faces(win_rates(report, data_on("x", "y", 30, 10), made=MADE))
-    assert faces[0, 3] == faces[1, 3] == 0.425
-    assert faces[0, 2] > faces[0, 0]  # the row that wins is blue
-    assert faces[1, 0] > faces[1, 2]  # the one that loses is orange
-
-
 def cell_faces(picture: Picture) -> np.ndarray[Any, Any]:
-    with drawing():
-        axes = picture.draw(THEMES["light"], "").axes[0]
-    return np.asarray(axes.collections[0].get_facecolor())
+    return np.asarray(axes_of(picture).collections[0].get_facecolor())
 
 
 def alphas(picture: Picture) -> set[float]:
@@ -415,12 +513,6 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
         intervals({**report, "ratings": []}, made=MADE)
     with pytest.raises(DataError, match="stranger"):
         win_rates(report, data_on("x", "stranger", 1, 0), made=MADE)
-
-
-def test_cut_names_stay_different() -> None:
-    drawn = labels(["a" * 80, "a" * 81, "a" * 82, "b"])
-    assert len(set(drawn)) == 4
-    assert max(map(len, drawn)) <= LONGEST
 
 
 def test_lines_of_a_caption_fit() -> None:

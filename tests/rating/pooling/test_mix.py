@@ -18,6 +18,7 @@ from rating.mix import (
     n_effective,
     pooled_fit,
     pooled_strengths,
+    whole_of,
 )
 from tests.rating.pooling.planted import SHARES, World, planted
 
@@ -83,28 +84,30 @@ def test_a_preference_in_one_category_has_the_interval_of_the_difference(
 ) -> None:
     names, c = pooled.votes.data.models, [*pooled.votes.categories].index("c")
     assert pooled.best.tau.prompt == 0, "then the log-odds are the difference"
-    for pair in rate_mix(world.groups, Mix.of_shares({"c": 1}), POOL).pairs:
+    options = replace(POOL, level=0.9)
+    for pair in rate_mix(world.groups, Mix.of_shares({"c": 1}), options).pairs:
         apart = np.array([(name == pair.a) - (name == pair.b) for name in names])
         error = np.sqrt(apart @ pooled.covariance[c][:, c] @ apart)
-        width = 2 * t.ppf(0.975, pooled.df) * error
+        width = 2 * t.ppf(0.95, pooled.df) * error
         assert logit(pair.upper) - logit(pair.lower) == pytest.approx(width)
 
 
-def test_few_prompts_of_one_s_own_widen_the_preferences(world: World) -> None:
+def test_few_prompts_of_one_s_own_widen_the_preferences(world: World, pooled: PooledFit) -> None:
     few = rate_mix(world.groups, Mix.of_counts({"a": 1, "b": 1}), POOL)
     many = rate_mix(world.groups, Mix.of_counts({"a": 10_000, "b": 10_000}), POOL)
     given = rate_mix(world.groups, HALVES, POOL)
+    own = []
+    for name in "ab":
+        pairs = rate_mix(world.groups, Mix.of_shares({name: 1}), POOL).pairs
+        turned = {(x.b, x.a): 1 - x.preferred for x in pairs}
+        own.append({(x.a, x.b): x.preferred for x in pairs} | turned)
     for one, other, sure in zip(few.pairs, many.pairs, given.pairs, strict=True):
         assert one.preferred == pytest.approx(other.preferred)
-        assert one.upper - one.lower > sure.upper - sure.lower
+        p, apart = sure.preferred, own[0][sure.a, sure.b] - own[1][sure.a, sure.b]
+        spread = (t.ppf(0.975, pooled.df) * apart / 2 / p / (1 - p)) ** 2
+        square = [(logit(x.upper) - logit(x.lower)) ** 2 / 4 for x in (one, sure)]
+        assert square[0] - square[1] == pytest.approx(spread / (2 + 1), abs=1e-9)  # Dirichlet's
         assert other.upper - other.lower == pytest.approx(sure.upper - sure.lower, rel=1e-3)
-
-
-def test_the_variance_of_a_drawn_mix_is_that_of_dirichlet_shares(world: World) -> None:
-    drawn = np.random.default_rng(0).dirichlet([3.0, 1.0], 200_000)
-    p = np.array([0.8, 0.4])
-    q = np.array([0.75, 0.25])
-    assert (drawn @ p).var() == pytest.approx((q @ p**2 - (q @ p) ** 2) / 5, rel=0.02)
 
 
 def test_effective_votes_are_those_of_the_categories_that_count(board: MixBoard) -> None:
@@ -151,6 +154,16 @@ def test_votes_weighed_to_the_mix_that_they_have_are_the_whole_board(
     plain = fit(pooled.votes.data)
     assert strengths(board) == pytest.approx(dict(zip(plain.models, plain.theta, strict=True)))
     assert board.n_effective == pytest.approx(sum(votes.values()))
+
+
+def test_what_became_of_the_votes_of_all_categories_is_added_up(
+    world: World, pooled: PooledFit
+) -> None:
+    changed = {
+        n: replace(x, dropped={"skipped": 2}, self_battles=1) for n, x in world.groups.items()
+    }
+    whole = whole_of(changed, pooled)
+    assert (whole.read, whole.self_battles, whole.dropped) == (900, 8, {"skipped": 16})
 
 
 def test_with_kappa_one_the_envelope_is_the_board_of_the_votes_mix(

@@ -171,10 +171,10 @@ def test_intervals_of_preferences_hold_on_given_mixes_and_on_counted_prompts(
 @pytest.mark.parametrize(
     ("tau", "odd", "sd", "least"),
     [
-        *((0.0, None, 0.0, 0.0), (0.1, None, 0.0, 0.0), (0.3, None, 0.0, 0.0), (0.1, 0, 0.8, 0.9)),
-        *((0.1, 4, 0.8, 0.7), (0.1, 6, 0.8, 0.5), (0.2, 0, 0.8, 0.6), (0.1, 6, 0.4, 0.0)),
+        (0.0, None, 0.0, 0.0), (0.1, None, 0.0, 0.0), (0.3, None, 0.0, 0.0), (0.1, 0, 0.8, 0.9),
+        (0.1, 4, 0.8, 0.7), (0.1, 6, 0.8, 0.5), (0.2, 0, 0.8, 0.6), (0.1, 6, 0.4, 0.0),
     ],
-)
+)  # fmt: skip
 def test_an_odd_category_is_named_and_others_seldom(
     tau: float,
     odd: int | None,

@@ -237,8 +237,8 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "kaggle.csv": (
         "Kaggle 55k",
         [
-            *(of_kaggle("x", "y", 1, 0, 0), of_kaggle("y", "x", 0, 1, 0)),
-            *(of_kaggle("x", "y", 0, 0, 1), of_kaggle("x", "y", 0, 0, 0)),
+            of_kaggle("x", "y", 1, 0, 0), of_kaggle("y", "x", 0, 1, 0),
+            of_kaggle("x", "y", 0, 0, 1), of_kaggle("x", "y", 0, 0, 0),
             of_kaggle("x", "y", 1, 1, 0),
         ],
         [("x", "y", "model_a"), ("y", "x", "model_b"), ("x", "y", "tie")],
@@ -247,9 +247,9 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "log-conv.json": (
         "FastChat's conversation log",
         [
-            *(of_log("leftvote", BLIND, HIDDEN), of_log("rightvote", ("", ""), HIDDEN)),
-            *(of_log("tievote", BLIND, HIDDEN), of_log("bothbad_vote", BLIND, HIDDEN)),
-            *(of_log("leftvote", ("x", "y"), HIDDEN), of_log("leftvote", BLIND, (None, "y"))),
+            of_log("leftvote", BLIND, HIDDEN), of_log("rightvote", ("", ""), HIDDEN),
+            of_log("tievote", BLIND, HIDDEN), of_log("bothbad_vote", BLIND, HIDDEN),
+            of_log("leftvote", ("x", "y"), HIDDEN), of_log("leftvote", BLIND, (None, "y")),
             of_log("share", BLIND, HIDDEN),
             {"tstamp": 1.0, "type": "chat", "model": "x", "ip": "192.0.2.7"},
         ],
@@ -265,8 +265,8 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "comparia.jsonl": (
         "ComparIA",
         [
-            *(of_comparia("x"), of_comparia("y"), of_comparia(None, equal=True)),
-            *(of_comparia(None), of_comparia("x", archived=True)),
+            of_comparia("x"), of_comparia("y"), of_comparia(None, equal=True),
+            of_comparia(None), of_comparia("x", archived=True),
         ],
         [("x", "y", w) for w in ("model_a", "model_b", "tie")],
         {"archived": 1, "no choice": 1},
@@ -283,8 +283,8 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "feedback.json": (
         "Open WebUI feedback",
         [
-            *(of_open_webui("x", 1, ["y", "z"]), of_open_webui("x", -1, ["y"])),
-            *(of_open_webui("x", 1, []), of_open_webui("x", -1, None)),
+            of_open_webui("x", 1, ["y", "z"]), of_open_webui("x", -1, ["y"]),
+            of_open_webui("x", 1, []), of_open_webui("x", -1, None),
             of_open_webui("x", None, ["y"]),
         ],
         [("x", "y", "model_a"), ("x", "z", "model_a"), ("x", "y", "model_b")],
@@ -321,9 +321,9 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "gpt-4_pair.jsonl": (
         "MT-bench judgements of FastChat",
         [
-            *(of_fastchat("model_1", "model_1", 1), of_fastchat("model_1", "model_2", 2)),
-            *(of_fastchat("tie", "tie", 3), of_fastchat("model_2", "tie", 4)),
-            *(of_fastchat("error", "model_2", 5), of_fastchat("error", "error", 6)),
+            of_fastchat("model_1", "model_1", 1), of_fastchat("model_1", "model_2", 2),
+            of_fastchat("tie", "tie", 3), of_fastchat("model_2", "tie", 4),
+            of_fastchat("error", "model_2", 5), of_fastchat("error", "error", 6),
         ],
         [("x", "y", w) for w in ("model_a", "tie", "tie", "tie")],
         {"no verdict": 2},
@@ -367,9 +367,9 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     "ratings.jsonl": (
         "ratings of arena study export",
         [
-            *(of_study("model_a"), of_study("model_a", "ba"), of_study("both_bad", "ba")),
-            *(of_study("skip"), of_study("tie", "ba", repeat=1), of_study("tie", kind="gold")),
-            *(of_study("tie", kind="pilot"), of_study("tie", kind="qualification")),
+            of_study("model_a"), of_study("model_a", "ba"), of_study("both_bad", "ba"),
+            of_study("skip"), of_study("tie", "ba", repeat=1), of_study("tie", kind="gold"),
+            of_study("tie", kind="pilot"), of_study("tie", kind="qualification"),
             of_study(None, ranking='[["x"], ["y", "z"]]'),
         ],
         [("x", "y", "model_a"), ("y", "x", "model_b"), ("y", "x", "both_bad")],
@@ -382,7 +382,7 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
             "skipped": 1,
         },
     ),
-}
+}  # fmt: skip
 """By file: the format, its rows, the votes in it, and what is excluded."""
 
 OUTPUT = {"instruction": "i", "dataset": "invented", "output": "o", "generator": "x"}

@@ -101,8 +101,8 @@ def test_the_session_is_the_voter_of_lmarenas_votes_and_conversations_are_not_re
 def test_styles_and_categories_of_lmarenas_votes_are_columns(ending: str, tmp_path: Path) -> None:
     rows = [of_lmarena(n, "model_a", "s") for n in range(4)]
     with opened(written(tmp_path, f"arena.{ending}", rows), list) as frame:
-        styles = "length_a, headers_a, lists_a, bold_a, length_b"
-        assert frame.project(styles).fetchall()[0] == (400, 4, 3, 6, 100)
+        of_a, of_b = "length_a, headers_a, lists_a, bold_a", "length_b, headers_b, lists_b, bold_b"
+        assert frame.project(f"{of_a}, {of_b}").fetchall()[0] == (400, 4, 3, 6, 100, 2, 1, 2)
         tags = "battle_id, is_code, math, creative_writing, instruction_following"
         assert frame.project(tags).fetchall() == [
             ("row-0", "true", "true", "true", "false"),

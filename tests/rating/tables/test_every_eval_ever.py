@@ -36,7 +36,7 @@ SCHEMA_OF_LOGS = {
     "source": "https://github.com/evaleval/every_eval_ever, every_eval_ever/eval_types.py, and "
     "REGISTERED_CHECKS of its validator for deployments and paths; written again.",
     **texts(
-        *("schema_version", "evaluation_id", "retrieved_timestamp"),
+        "schema_version", "evaluation_id", "retrieved_timestamp",
         schema_version={"const": "0.3.0"},
         source_metadata=texts(
             "source_organization_name",
@@ -47,7 +47,7 @@ SCHEMA_OF_LOGS = {
         ),
         eval_library=texts("name", "version"),
         model_info=texts(
-            *("name", "id"),
+            "name", "id",
             additional_details={
                 **STRINGS,
                 "required": ["deployment_type", "model_availability"],
@@ -107,7 +107,7 @@ SCHEMA_OF_LOGS = {
         },
     ),
     "additionalProperties": False,
-}
+}  # fmt: skip
 for _part in ("source_metadata", "eval_library", "model_info", "evaluation_results"):
     SCHEMA_OF_LOGS["required"].append(_part)
 VALID = jsonschema_rs.validator_for(SCHEMA_OF_LOGS)
@@ -144,7 +144,7 @@ def board_of(names: list[str], **options: Any) -> dict[str, Any]:
 def test_a_board_comes_back_equal_from_files_by_their_schema(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
-    folder, board = tmp_path_factory.mktemp("logs"), board_of(names)
+    folder, board = tmp_path_factory.mktemp("logs"), board_of(names, level=0.9)
     paths = write_logs(board, folder, NOW)
     assert len({*paths}) == len(names)
     for path, row in zip(paths, board["ratings"], strict=True):
@@ -154,8 +154,11 @@ def test_a_board_comes_back_equal_from_files_by_their_schema(
         (result,) = log["evaluation_results"]
         assert log["model_info"]["name"] == row["model"]
         assert result["score_details"]["score"] == row["rating"]
-        interval = result["score_details"]["uncertainty"]["confidence_interval"]
+        uncertainty = result["score_details"]["uncertainty"]
+        interval = uncertainty["confidence_interval"]
         assert (interval["lower"], interval["upper"]) == (row["lower"], row["upper"])
+        shown = (uncertainty["num_samples"], interval["confidence_level"])
+        assert shown == (row["votes"], 0.9)
     assert read_logs(folder) == board
 
 

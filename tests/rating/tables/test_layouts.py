@@ -303,11 +303,11 @@ def _rows(column: str, values: list[str | None], **more: str) -> Rows:
 @pytest.mark.parametrize(
     ("column", "values"),
     [
-        *(("judge", ["gpt-4", None]), ("judge_model", ["claude", ""])),
-        *(("source", ["human", "gpt-4o-mini"]), ("annotator_type", ["Expert", "LLM"])),
+        ("judge", ["gpt-4", None]), ("judge_model", ["claude", ""]),
+        ("source", ["human", "gpt-4o-mini"]), ("annotator_type", ["Expert", "LLM"]),
         ("label_source", ["crowd", "model"]),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_votes_of_people_and_verdicts_in_one_file_are_refused_with_both_ways_out(
     column: str, values: list[str | None], ending: str, tmp_path: Path

@@ -11,6 +11,7 @@ import pytest
 from rating.errors import DataError
 from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_votes
+from rating.tables.files import all_quoted
 from rating.tables.peers import FORMATS, recognised
 from rating.tables.sources import opened
 from tests.rating.tables.peer_rows import (
@@ -21,16 +22,15 @@ from tests.rating.tables.peer_rows import (
     of_bench,
     of_comparia,
     of_open_webui,
+    of_study,
     written,
 )
 from tests.rating.tables.sources import cells, noticed
 
-ENDINGS = ("json", "jsonl", "csv", "parquet")
-
 
 def columns_of(path: Path, *names: str) -> list[tuple[object, ...]]:
     with opened(path, lambda there: [*there]) as frame:
-        return frame.project(", ".join(names)).fetchall()
+        return frame.project(all_quoted(names)).fetchall()
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -54,18 +54,6 @@ def test_a_peers_file_means_the_same_in_parquet(name: str, tmp_path: Path) -> No
     assert votes.dropped == left_out
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_chatbot_arena_is_the_same_in_every_kind_of_file(ending: str, tmp_path: Path) -> None:
-    path = written(tmp_path, f"arena.{ending}", ARENA)
-    style = ("length", "headers", "lists", "bold", "log2:length")
-    votes, words = noticed(path, Reading(style=style[:-1]))
-    assert votes.voters == ("ada", "bob")
-    assert words[0].endswith("rows excluded: 1 not anonymous")
-    assert votes.data.n_votes == 3
-    names = [f"{name}_{side}" for name in style[:-1] for side in "ab"]
-    assert columns_of(path, *names)[0] == tuple(map(pytest.approx, (400, 100, 4, 2, 3, 1, 6, 2)))
-
-
 def test_what_a_study_needs_is_in_our_columns(tmp_path: Path) -> None:
     bench = written(tmp_path, "bench.jsonl", FILES["bench.jsonl"][1])
     assert columns_of(bench, "item_id", "voter", "judge") == [
@@ -82,6 +70,41 @@ def test_what_a_study_needs_is_in_our_columns(tmp_path: Path) -> None:
     prompt, voter = columns_of(log, "prompt", "voter")[0]
     assert prompt == "hi"
     assert "192.0.2.7" not in str(voter)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "values"),
+    [
+        ("arena.json", "voter", ("ada",)),
+        ("llmfao.csv", "voter prompt_id item_id", ("7", "8", "5")),
+        ("crowd.csv", "voter", ("w",)),
+        ("agents.json", "battle_id ts", ("xyA is better", "2024-09-03T18:55:37.375000")),
+        ("annotations.json", "prompt_id response_a response_b", ("i1.0", "one", "another")),
+        ("annotations.json", "judge", ("a judge",)),
+        ("gpt-4_pair.jsonl", "prompt_id judge order", ("1", "gpt-4", "both")),
+        ("gpt-4_pair.jsonl", "item_id battle_id", ("1-t1-x|y", "1-t1-x|y")),
+        ("rewards.json", "prompt_id", ("s2x",)),
+        ("hard-v2.jsonl", "prompt_id battle_id order", ("qA>>B-B>A", "qA>>B-B>A", "both")),
+        ("hard-v1.jsonl", "prompt_id battle_id order", ("qA>B-B>>A", "qA>B-B>>A", "both")),
+        ("wild.jsonl", "prompt_id battle_id order", ("qA>>B", "qA>>B", "ab")),
+        ("ratings.jsonl", "voter item_id", ("r01", "i")),
+    ],
+)
+def test_what_else_a_peers_file_says_is_in_our_columns(
+    name: str, ours: str, values: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert columns_of(written(tmp_path, name, FILES[name][1]), *ours.split())[0] == values
+
+
+def test_what_a_study_states_of_answers_is_of_the_sides_shown(tmp_path: Path) -> None:
+    kinds = ("base_model", "scaffold", "cost", "seconds")
+    names = [f"{kind}_{side}" for kind in kinds for side in "ab"]
+    given = ("m", "n", "plain", "tools", 0.1, 0.2, 3.0, 4.0)
+    answers = dict(zip(names, given, strict=True))
+    rows = [of_study("model_a", sides, **answers) for sides in ("ab", "ba")]
+    path = written(tmp_path, "ratings.jsonl", rows)
+    turned = ("n", "m", "tools", "plain", 0.2, 0.1, 4.0, 3.0)
+    assert columns_of(path, *names) == [given, turned]
 
 
 def test_a_column_of_theirs_can_still_be_named(tmp_path: Path) -> None:
@@ -106,11 +129,11 @@ def test_what_holds_no_votes_is_refused_by_its_format(name: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "lost"),
     [
-        *(("kaggle.csv", "winner_tie"), ("gpt-4_pair.jsonl", "g2_winner")),
-        *(("arena.json", "winner"), ("log-conv.json", "type"), ("annotations.json", "preference")),
+        ("kaggle.csv", "winner_tie"), ("gpt-4_pair.jsonl", "g2_winner"),
+        ("arena.json", "winner"), ("log-conv.json", "type"), ("annotations.json", "preference"),
         ("agents.json", "rating"),
     ],
-)
+)  # fmt: skip
 def test_what_is_nearly_a_format_is_refused_with_what_it_lacks(
     name: str, lost: str, tmp_path: Path
 ) -> None:

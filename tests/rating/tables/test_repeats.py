@@ -149,7 +149,7 @@ def test_votes_of_several_people_on_a_battle_are_no_repeats(name: str, tmp_path:
         of_alpaca("Hi.", 1.2),
         of_fastchat("model_1", "model_1", 3),
         of_hard("uid", "A>B", "B>A", baseline="x"),
-        of_battle(0, user_prompt="Why?", user_agent="Firefox"),
+        of_battle(0, user_prompt="Why?", user_agent="Firefox", user_text="Hm."),
     ],
 )
 def test_columns_of_known_formats_and_of_texts_are_not_proposed_as_voters(

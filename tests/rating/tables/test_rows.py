@@ -56,6 +56,13 @@ def test_they_count_to_what_a_rating_reads() -> None:
     assert own.n_votes == counted.n_votes == rows.apart().n
 
 
+def test_of_several_known_names_of_a_column_the_first_counts() -> None:
+    prompts = ["prompt", "instruction_id", "question_id", "prompt_id"]
+    voters = ["judge_hash", "user_id", "user", "voter_id", "voter", "person"]
+    for role, names in (("prompt", prompts), ("voter", voters)):
+        assert [Columns().find(role, names[: n + 1]) for n in range(len(names))] == names
+
+
 def test_votes_that_do_not_count_are_named() -> None:
     nothing = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["skip"]})
     with pytest.raises(DataError, match="No votes to count: 1 skipped"):

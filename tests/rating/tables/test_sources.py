@@ -19,8 +19,8 @@ from arena.boards.export import export_votes
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from rating.errors import DataError
 from rating.tables.coding import LoggedVotes, coded_list, microseconds
-from rating.tables.columns import Reading
-from rating.tables.counts import count_votes, read_votes
+from rating.tables.columns import Columns, Reading
+from rating.tables.counts import count_votes, read_groups, read_votes
 from rating.tables.vote_filter import REPLACED
 from tests.arena.boards.log import linked, vote
 from tests.rating.tables.sources import (
@@ -117,6 +117,8 @@ def test_pairs_with_counts_are_the_votes_that_they_count(tmp_path: Path) -> None
                 assert counted(votes) == counted(want)
                 with_bad = [{**pair, "n_both_bad": 4} for pair in pairs]
                 assert cells(read_votes(source(with_bad, tmp_path)))["x", "y", "both_bad"] == 4
+    with pytest.raises(DataError, match="model_b is missing or blank in 5 votes"):
+        read_votes(pl.DataFrame([{**pairs[0], "model_b": None}, *pairs[1:]]))
 
 
 names = st.sampled_from(["x", "y", "z", "w w", "0", "null", "ÿ"])
@@ -141,11 +143,11 @@ votes_of = st.lists(
 @pytest.mark.parametrize(
     ("name", "many"),
     [
-        *(("pyarrow", False), ("polars", False), ("polars lazy", False)),
-        *(("pandas category", False), ("pandas object", False), ("duckdb", False)),
+        ("pyarrow", False), ("polars", False), ("polars lazy", False),
+        ("pandas category", False), ("pandas object", False), ("duckdb", False),
         ("duckdb", True),
     ],
-)
+)  # fmt: skip
 def test_any_votes_in_any_order_have_one_hash(
     name: str, many: bool, rows: list[Row], seed: int
 ) -> None:
@@ -239,5 +241,9 @@ def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everythin
         ours, read = count_votes(columns_of, reading), read_votes(path, reading)
         assert (ours.data_hash, counted(ours)) == (read.data_hash, counted(read))
     assert count_votes(columns_of, readings[1]).dropped[REPLACED] == 1
+    moment = logged[0].created
+    assert len(columns_of.before(moment)) == sum(one.created < moment for one in logged)
+    labelled = replace(columns_of, labels={"category": ["law", *[None] * 4]})
+    assert [*read_groups(labelled, Reading(Columns(by="category")))] == ["law", "(none)"]
     with pytest.raises(DataError, match="The log holds no styles"):
         count_votes(columns_of, Reading(style=("length",)))

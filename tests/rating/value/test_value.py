@@ -25,7 +25,8 @@ def _two(
 
 
 def test_the_ratio_of_two_models_is_the_mean_of_their_log_ratios() -> None:
-    figures = _two([[2.0, 1.0], [8.0, 1.0]] * 10)
+    assert np.isnan(paired_means(_two([[2.0, 1.0]] * 9), "cost").logs).all()  # fewer than ten
+    figures = _two([[2.0, 1.0], [8.0, 1.0]] * 5)
     x, y = np.exp(paired_means(figures, "cost").logs)
     assert x / y == pytest.approx(4.0)  # the geometric mean of 2 and 8
     # The mean of 2 / 4, 8 / 4 and 1, 1 with the ratio taken out, is 9 / 8.
@@ -106,10 +107,14 @@ def test_a_model_without_a_price_is_named_and_has_no_cost() -> None:
 def test_a_price_of_nothing_has_no_place_on_a_scale_of_ratios() -> None:
     votes, figures = TEN.draw(np.random.default_rng(0))
     cost = figures.of_answers("cost")
+    seconds = figures.of_answers("cost")
     cost[figures.pairs == 6] = 0.0
-    board = value(votes, priced(figures, cost))
-    assert "m6" in board.left_out["cost"]
-    assert "cost nothing" in board.left_out["cost"]["m6"]
+    seconds[figures.pairs == 5] = 0.0
+    board = value(votes, priced(figures, cost, seconds))
+    assert board.left_out == {
+        "cost": {"m6": "answers that cost nothing have no place on a scale of ratios"},
+        "seconds": {"m5": "answers that took no time have no place on a scale of ratios"},
+    }
     assert all(row.cost is None or row.cost.by != "m6" for row in board.models)
 
 
@@ -127,11 +132,6 @@ def test_votes_without_any_figure_are_refused() -> None:
     votes, figures = TEN.draw(np.random.default_rng(0))
     with pytest.raises(DataError, match="cost_a and cost_b"):
         value(votes, replace(figures, numbers={}))
-
-
-def test_equal_prices_dominate_by_quality_alone_and_never_by_themselves() -> None:
-    over = np.argwhere(dominates(np.array([2.0, 1.0, 1.0]), np.zeros(3)))
-    assert over.tolist() == [[0, 1], [0, 2]]
 
 
 def test_a_flat_price_for_all_leaves_the_best_alone_on_the_frontier() -> None:
@@ -186,15 +186,21 @@ def test_the_cheapest_near_the_best_is_near_the_best_and_cheap() -> None:
     near = "Of the models that are within 20 points of the best with a probability of 95%, "
     words = timed.in_words({"m1": "Mica"})
     assert words == (f"{near}Mica costs least.", f"{near}m0 takes the least time.")
+    assert board.in_words()[1:] == ("No two models have times to compare.",)
+    only = "within 20 points of the best with a probability of 95%"
+    alone = [row if row.model == "m1" else replace(row, cost=None) for row in timed.models]
+    assert replace(timed, models=tuple(alone)).in_words() == (
+        f"Of the models with a known price, only m1 is {only}.",
+        f"{near}m0 takes the least time.",
+    )
+    untimed = tuple(replace(row, seconds=None) for row in timed.models)
+    assert replace(timed, models=untimed, cheapest=None, fastest=None).in_words() == (
+        f"No model with a known price is {only}: the cheapest good model is inconclusive.",
+    )
     assert board.models[-1].near_best < 0.01
     assert NEAR == 20
     wide = value(votes, figures, RateOptions(scale=8000.0))  # where 20 points are a twentieth
     assert wide.cheapest is None
-
-
-def test_too_few_votes_name_no_cheapest() -> None:
-    votes, figures = replace(TEN, n_voters=30, each=10).draw(np.random.default_rng(6))
-    assert value(votes, figures).cheapest is None
 
 
 def test_the_same_votes_give_the_same_board() -> None:
