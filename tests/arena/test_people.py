@@ -555,8 +555,9 @@ BY_ADMINS = {"oidc_admin_groups": "arena.admin"}
         (BY_GROUP, (), ("keycloak", "okta")),
         (BY_GROUP | BY_ADMINS, ("entra-role",), ("keycloak", "okta")),
         ({}, (), tuple(ACCOUNTS)),
+        (BY_MAIL | {"oidc_trust_mail": False}, (), ("keycloak", "guest", "okta")),
     ],
-    ids=["by address", "by group", "by either group", "anybody"],
+    ids=["by address", "by group", "by either group", "anybody", "by verified address"],
 )
 def test_accounts_of_a_provider_enter_by_domain_and_group(
     settings: dict[str, Any],

@@ -178,6 +178,10 @@ def test_several_models_are_compared_on_the_items_that_all_have() -> None:
     alone = pair_of(score[1:, :2])
     lower, upper = ends(result.pairs[0])
     assert lower < ends(alone)[0] < ends(alone)[1] < upper
+    (first, *_) = result.pairs
+    assert first.se is not None
+    power = ((upper - lower) / 2 + 0.841621 * first.se) / first.difference
+    assert first.needed == math.ceil(79 * power**2), "simultaneous, as the interval is"
     half = comparison(score, level=0.5).pairs[0]
     assert lower < ends(half)[0] < ends(half)[1] < upper
     assert result.passes is True

@@ -47,6 +47,12 @@ def page() -> Iterator[str]:
         yield visitor.get("/").text
 
 
+def test_where_others_can_read_a_battle_the_page_says_so_before_anybody_writes(page: str) -> None:
+    public = "Once you have voted, everyone here can read the battle."
+    with parts_of(show_battles=True) as parts, TestClient(open_pages(page_router(parts))) as one:
+        assert (public in page, public in one.get("/").text) == (False, True)
+
+
 def test_the_document_asks_only_the_arena(page: str) -> None:
     assert {address[0] for address in ADDRESS.findall(page)} == {"/", "#"}
     assert not any(address.startswith("//") for address in ADDRESS.findall(page))

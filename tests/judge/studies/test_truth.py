@@ -41,6 +41,9 @@ def truth_set(folder: Path, n: int = 60, each: int = 1) -> Path:
     return path
 
 
+UNANSWERED = ("pending", "rate_limit", "overloaded", "transport", "rejected", "denied")
+
+
 def perfect(i: int, label: str, order: str) -> str:
     return SIDES[label]
 
@@ -58,8 +61,8 @@ def studied(pairs: Path, judges: Mapping[str, Says], options: StudyOptions = QUI
         for i, (named, label) in enumerate(zip(read_cases([pairs]), labels, strict=True)):
             for order in ("ab", "ba"):
                 winner = says(i, label, order)
-                status = winner if winner == "pending" else "read" if winner else "unparsed"
-                winner = "" if winner == "pending" else winner
+                status = winner if winner in UNANSWERED else "read" if winner else "unparsed"
+                winner = "" if winner in UNANSWERED else winner
                 if winner != "not asked":
                     rows.append(f"{named.battle_id},{name},{order},{winner},{status}")
             rows.append(f"{named.battle_id},{name},both,,read")
@@ -121,11 +124,11 @@ def test_ties_and_what_was_not_read_are_not_right_and_are_counted(tmp_path: Path
 
 
 def test_what_was_never_answered_or_asked_in_one_order_is_in_no_figure(tmp_path: Path) -> None:
-    """Ten verdicts are pending, and five cases were asked in one order alone, all wrong."""
+    """Ten verdicts have no reply, and five cases were asked in one order alone, all wrong."""
 
     def says(i: int, label: str, order: str) -> str:
         if i < 5:
-            return "pending"
+            return UNANSWERED[(i + (order == "ba")) % len(UNANSWERED)]
         if i < 10:
             return OTHER[label] if order == "ab" else "not asked"
         return SIDES[label]

@@ -35,6 +35,8 @@ def test_a_plan_and_a_gate_take_as_many_votes_for_a_lead(write: Write) -> None:
     ask = GateOptions(candidate="x", incumbent="y", margin=20, looks=1)
     tied = planned(write(PAIRS.splitlines()[0] + "\nx,y,30,20,50\n"))
     assert tied.leads[20] == pytest.approx(votes_for_even_models(ask, there=0), rel=0.01)
+    (pair,) = tied.neighbours
+    assert (pair.head_to_head, tied.tie_rate) == (votes_to_separate(pair.lead), 0.5)
 
 
 def test_a_plan_estimates_nothing_from_less_than_a_gate_does(write: Write) -> None:
