@@ -189,18 +189,16 @@ _TEXT, _NUMBER, _WHOLE = (
     (lambda value: value if type(value) is int else None, "a whole number"),
 )
 _TEXTS = (_texts, "a list of texts")
+_FILES = ("items", "rubric", "roster", "out", "difficulties", "regularisation", "references")
+"""Keys of files, which lie beside the bench's."""
 KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     **dict.fromkeys(("method", "baseline", "judge", "fallback_judge", "where"), _TEXT),
-    **dict.fromkeys(("scale", "seed", "database"), _TEXT),
-    **dict.fromkeys(("items", "rubric", "roster", "out"), _TEXT),
-    **dict.fromkeys(("difficulties", "regularisation"), _TEXT),
+    **dict.fromkeys((*_FILES, "scale", "seed", "database"), _TEXT),
     **dict.fromkeys(("models", "answers"), _TEXTS),
     **dict.fromkeys(("budget", "requests_per_minute", "tokens_per_minute", "swap_share"), _NUMBER),
     **dict.fromkeys(("max_tokens", "length_margin", "concurrency"), _WHOLE),
 }
 """Keys of a bench's file, how each is read, and what it may be."""
-_FILES = ("items", "answers", "rubric", "roster", "out", "difficulties", "regularisation")
-"""Keys of files, which lie beside the bench's."""
 
 
 def _value(path: Path, name: str, value: Any) -> Any:
@@ -211,10 +209,10 @@ def _value(path: Path, name: str, value: Any) -> Any:
     result = read(value)
     if result is None:
         raise DataError(f"{str(path)!r}: the key {name!r} is {wanted}, not {value!r}.")
-    if name not in _FILES:
-        return result
     if name == "answers":
         return [str(path.parent / one) for one in result]
+    if name not in _FILES:
+        return result
     file = path.parent / result
     return str(file) if name == "items" else file
 

@@ -430,8 +430,6 @@ def pages_router(parts: Parts) -> APIRouter:
         return store.read(log.newest_topics, private=not settings.show_battles)
 
     def board_of(policy: str | None) -> Board | None:
-        if policy == DEFAULT.name:
-            return None
         chosen = parts.boards.get(policy or DEFAULT.name)
         return chosen.read(waits=True) if chosen else None
 
@@ -458,7 +456,9 @@ def pages_router(parts: Parts) -> APIRouter:
             selection=Selection.of(sort, q, retired, view),
             labels=made.labels if made else None,
             visit=visit_of(request),
-            whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
+            whole=board_of(BEFORE_EXCLUSIONS.name)
+            if chosen.policy == DEFAULT.name and chosen.excluded
+            else None,
         )
         return _revalidated(request, page)
 

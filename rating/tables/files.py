@@ -244,11 +244,11 @@ class Files:
     winner: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise `DataError` for a column or a label that is given twice."""
+        """Raise `DataError` for a column or a label that is given two values."""
         for pairs in (self.columns, self.labels):
-            names = [name for name, _ in pairs]
-            if twice := next((name for name in names if names.count(name) > 1), None):
-                raise DataError(f"{twice!r} is named twice among {pairs}: drop one.")
+            for name, value in pairs:
+                if (other := dict(pairs)[name]) != value:
+                    raise DataError(f"{name!r} has two values, {value!r} and {other!r}: drop one.")
 
     @classmethod
     def of(cls, source: object) -> Self | None:

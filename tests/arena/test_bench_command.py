@@ -102,13 +102,14 @@ def test_one_command_makes_a_leaderboard_of_three_recorded_models_and_one_that_a
     assert sorted(row["model"] for row in models) == [*RECORDED, "slate"]
     assert [value(row) for row in models] == sorted(map(value, models), reverse=True)
     assert (report["method"], report["judge"]) == (method, None if method == "ifeval" else "judge")
-    assert report["failed"] == 0
+    assert (report["scored_as"], report["failed"]) == (upstream.scored_as, 0)
     assert {row["n"] for row in models} <= {5, 10}
     assert all(row["lower"] <= value(row) <= row["upper"] for row in models if row["lower"])
     n_answers, n_judged = 5 * upstream.turns, asked(server)["judge"]
     assert asked(server)["slate"] == n_answers
     usd = n_judged * CALL_USD["judge"] + n_answers * CALL_USD["slate"]
-    assert report["cost"] == pytest.approx(usd)
+    assert (report["cost"], report["spent_usd"]) == pytest.approx((usd, usd))
+    assert json.loads((folder / "results" / "leaderboard.json").read_text("utf-8")) == report
     costs = [row["cost"] or 0.0 for row in models]
     assert sum(costs) == pytest.approx(report["cost"])
     answers_usd = {row["model"]: row["answer_cost"] for row in models}
@@ -529,6 +530,7 @@ def test_the_examples_run(command: Command, folder: Path) -> None:
         ("length_margin", "5", ["--length-margin"]),
         ("items", '"turns.jsonl"', ["'1'", "2 turns", "mt_bench"]),
         ("max_tokens", "true", ["'max_tokens'", "True"]),
+        ("references", '"turns.jsonl"', ["such as mt_bench, not for 'pairwise'"]),
         ("out", '"roster.toml"', ["roster.toml"]),
     ],
 )
@@ -594,6 +596,7 @@ def test_a_bench_has_the_limits_and_the_seed_that_are_given(folder: Path) -> Non
     own = replace(slate, decoding={"max_tokens": 9})
     asked_for = (made.parameters(own), by_default.parameters(own), by_default.parameters(slate))
     assert [one.max_tokens for one in asked_for] == [50, 9, 4096]
+    assert _prepared("wildbench_reward", replace(typed, length_margin=7)).margin == 7
 
 
 BEGINNING = 200
@@ -665,6 +668,13 @@ def test_difficulties_are_for_alpaca_eval_and_gamed_rows_come_with_them(
     nobody = command("bench", "bench.toml", "--difficulties", "d.csv")
     refused_at_last(nobody, "'d.csv' holds the difficulty of none of the 5 items")
     assert server.requests == []
+    places = "".join(f"{n},{n / 5}\n" for n in range(5))
+    (folder / "d.csv").write_text(f"idx,difficulty\n{places}", encoding="utf-8")
+    gamed = "idx,x_len,pseudo_y,weight\n0,0.5,0.4,0.1\n1,-0.5,0.6,0.1\n"
+    (folder / "g.csv").write_text(gamed, encoding="utf-8")
+    words = ("--models", "slate", "--difficulties", "d.csv", "--regularisation", "g.csv")
+    rates = [bench(command, *given)["models"][0]["lc_win_rate"] for given in (words, words[:4])]
+    assert [rate is None for rate in rates] == [False, True], "all answers are shorter"
 
 
 V2 = {"hard_prompt": "o3-mini-2025-01-31", "creative_writing": "gemini-2.0-flash-001"}

@@ -177,10 +177,12 @@ def test_no_byte_of_what_somebody_wrote_is_left(
 def test_what_was_erased_can_be_neither_voted_on_nor_taken_up(
     command: Command, served: Served
 ) -> None:
-    with served.visitor() as ada:
+    with served.visitor() as ada, served.visitor() as bob:
         voted, open_one = ada.play(PROMPT), ada.play(PROMPT)
         ada.vote(voted, "tie")
+        assert bob.get(f"/battles/{voted}").status_code == 200
         erase(command, served, owner_of(served, voted), "--yes")
+        assert bob.get(f"/battles/{voted}").status_code == 404
         for path in ("turns", "regenerate", "retry", "vote"):
             body = {"prompt": "And then?", "outcome": "tie", "key": "k" * 36}
             answer = ada.post(f"/api/v1/battles/{open_one}/{path}", json=body)

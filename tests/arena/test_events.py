@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,9 +14,10 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 from tests.command import Command, refused
 from tests.faulty_server import Behaviour, faulty_server
+from tests.judging_server import EACH_USD, judging_server
 from tests.serving import Served, running, write_roster
 
-VERDICT = "gen_ai.evaluation.result"
+VERDICT, LABEL = "gen_ai.evaluation.result", "gen_ai.evaluation.score.label"
 PROMPT = "A prompt that nobody else has."
 
 
@@ -75,7 +77,7 @@ def test_battles_and_votes_are_events_that_tell_no_model_no_voter_and_no_text(
     with collecting() as taken, faulty_server(models) as server:
         roster = write_roster(tmp_path / "r.toml", server, *models)
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": taken.address, "ARENA_SECRET_KEY": "k" * 32}
-        voted = ""
+        voted = failed = ""
         for otel in ("true", "false"):
             words = ("serve", "--port", "0", "--roster", str(roster))
             with (
@@ -84,10 +86,15 @@ def test_battles_and_votes_are_events_that_tell_no_model_no_voter_and_no_text(
             ):
                 battle_id = ada.play(PROMPT)
                 ada.vote(battle_id, "tie")
-            voted = voted or battle_id
+                server.behaviours["basalt"] = Behaviour(status=401)
+                ada.follow(failed_id := ada.open(PROMPT))
+                server.behaviours |= models
+            voted, failed = voted or battle_id, failed or failed_id
+    ended = {"arena.battle.id": failed, "arena.battle.state": "failed"}
     assert taken.events == [
         ("arena.battle.ended", {"arena.battle.id": voted, "arena.battle.state": "ready"}),
         ("arena.battle.voted", {"arena.battle.id": voted, "arena.vote.choice": "tie"}),
+        ("arena.battle.ended", ended | {"arena.battle.failures": ["auth"]}),
     ]
     sent = b"".join(taken.bodies)
     for secret in ("quartz", "basalt", PROMPT, "kkkk", Behaviour().text):
@@ -98,19 +105,27 @@ def test_each_new_verdict_is_an_event_without_its_case(command: Command, tmp_pat
     rows = [f"{PROMPT},The answer {n}.,Another answer." for n in range(3)]
     lines = ["prompt,response_a,response_b", *rows]
     (tmp_path / "pairs.csv").write_text("\n".join(lines), encoding="utf-8")
-    judge = ("judge", "run", "--judge", "pocket-judge", "--method", "pairwise")
-    words = (*judge, "--cases", "pairs.csv", "--database", "sqlite:///runs.db", "--out")
-    with collecting() as taken:
+    judge = ("judge", "run", "--judge", "judge", "--roster", "roster.toml", "--max-unparsed", "1")
+    cases = ("--method", "pairwise", "--cases", "pairs.csv", "--database", "sqlite:///runs.db")
+    judged = judging_server(lambda p: "Hm." if "answer 2" in p else "[[A]]", tmp_path)
+    with collecting() as taken, judged:
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": taken.address, "ARENA_OTEL": "true"}
         for out in ("v.csv", "again.csv"):
-            done = command(*words, out, **env)
+            done = command(*judge, *cases, "--out", out, **env)
             assert done.returncode == 0, done.stderr
     assert len(taken.events) == 6, "three cases in both orders; the second run asks for none"
     for name, values in taken.events:
         assert name == VERDICT
         assert values["gen_ai.evaluation.name"] == "pairwise"
-        assert values["gen_ai.request.model"] == "pocket-judge"
-        assert values["gen_ai.evaluation.score.label"] in ("model_a", "model_b", "tie")
+        assert values["gen_ai.request.model"] == "judge"
+        assert values["arena.verdict.latency_s"] > 0
+    keys = ("arena.verdict.order", LABEL, "error.type", "arena.verdict.cost_usd")
+    assert Counter(tuple(map(values.get, keys)) for _, values in taken.events) == {
+        ("ab", "model_a", None, EACH_USD): 2,
+        ("ba", "model_b", None, EACH_USD): 2,
+        ("ab", None, "unparsed", 2 * EACH_USD): 1,  # it was asked once more
+        ("ba", None, "unparsed", 2 * EACH_USD): 1,
+    }
     sent = b"".join(taken.bodies)
     assert b"answer" not in sent
     assert PROMPT.encode() not in sent

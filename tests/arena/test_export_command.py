@@ -251,6 +251,10 @@ def test_an_export_says_that_a_vote_was_deleted(
         ("exclusion", "", ""),
     ]
     assert json.loads(rows[-1]["tombstone"])["links"] == [int(row["link"]) for row in out]
+    command("export", "battles", "--all", "--to", "b.csv", "--database", old)
+    with (tmp_path / "b.csv").open(newline="") as file:
+        voters = {row["battle_id"]: row["voter"] for row in csv.DictReader(file)}
+    assert (voters["b1"], voters["b0"]) == ("bob", "v0" * 8), "the voter as counted"
     assert command("verify", "v.csv").returncode == 0
 
 

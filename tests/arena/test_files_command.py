@@ -186,7 +186,10 @@ def test_from_python_several_files_are_one(folder: Path) -> None:
     [
         (["--where", "nope = 1"], ["nope = 1", "not found"]),
         (["--label", "left"], ["'left'", "THEIRS=OURS"]),
-        (["--label", "1=tie", "--label", "1=model_a"], ["'1'", "named twice"]),
+        (
+            ["--label", "1=tie", "--label", "1=model_a"],
+            ["'1' has two values, 'tie' and 'model_a'"],
+        ),
         (["verdicts"], ["lacks 'item'", "unlike 'votes/a.csv'"]),
         ([DATABASE], [DATABASE, "from no other source", "arena export votes"]),
     ],

@@ -118,14 +118,15 @@ def test_a_better_one_can_be_required(command: Command, tmp_path: Path) -> None:
 def test_numbered_looks_use_the_planned_votes_alone_and_say_so(
     command: Command, tmp_path: Path, verdicts: tuple[str, ...], known: str
 ) -> None:
-    """The answer on the whole file is that on its first 600 votes on either model."""
+    """The answer on all is that on the first 600 votes on either, by their times if known."""
     rng = np.random.default_rng(4)
     cast = Crowd(lead=0.3, prompts=5000).draw(400, rng)
     write_judged(tmp_path, cast.judged(2000, rng), 400)
     head, *rows = (tmp_path / "votes.csv").read_text().splitlines()
-    head = head.replace("voter", known)
+    head = f"{head.replace('voter', known)},ts"
     first = np.cumsum(["umber" in row or "basalt" in row for row in rows])
-    write_rows(tmp_path / "votes.csv", head, rows)
+    rows = [f"{row},{1767225600 + n}" for n, row in enumerate(rows)]
+    write_rows(tmp_path / "votes.csv", head, rows if verdicts else rows[::-1])
     words = (*verdicts, "--looks", "3", "--planned", "600")
     whole = asked(command, *words)
     write_rows(tmp_path / "votes.csv", head, rows[: int(np.searchsorted(first, 600)) + 1])
@@ -248,9 +249,11 @@ def test_a_judge_answers_alone_under_a_licence_and_says_so(
         report["rests_on"],
     )
     write_new(tmp_path, "umber", "flint", 0.5)
-    even = alone(command, "umber", "--certificate", "owl.toml")
-    assert even["answer"] == "cannot tell"
+    even = alone(command, "umber", "--certificate", "owl.toml", "--level", "0.9")
+    assert (even["answer"], even["level"]) == ("cannot tell", 0.95)
     assert even["difference"]["lower"] < -40
+    write_new(tmp_path, "umber", "flint", 0.6, n=14)
+    assert "14 effective prompts" in alone(command, "umber", "--certificate", "owl.toml")["why"]
 
 
 def test_a_judge_that_is_fooled_by_the_candidate_never_passes_it_without_people(

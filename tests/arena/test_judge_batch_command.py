@@ -67,6 +67,9 @@ def test_what_came_back_is_kept_once_at_its_price_and_the_run_asks_for_the_rest_
     wrote = run(command, "--batch", "write", "jobs")
     assert (wrote.returncode, wrote.stderr) == (0, "")
     assert "jobs: 4 requests in 1 file. 4 calls" in wrote.stdout
+    kinds = (("--dry-run",), ("--batch", "write", "halved"))
+    costs = [report(run(command, *words, "--format", "json"))["cost_usd"] for words in kinds]
+    assert costs[1] == pytest.approx(costs[0] / 2)
     ids = [line["custom_id"] for line in requests(folder / "jobs")]
     assert len({*ids}) == 4
     assert all(line["body"]["model"] == "judge" for line in requests(folder / "jobs"))

@@ -107,6 +107,13 @@ def test_no_error_rates_make_a_jury_worth_less_than_its_lower_bound() -> None:
     assert sharp > 4
 
 
+def test_three_judges_have_weights_from_twenty_cases_on() -> None:
+    for n in (19, 20):
+        winners = [("model_a", "model_b")[case % 2] for case in range(n)]
+        _, outcome = jury({name: given(name, winners) for name in "xyz"})
+        assert ("weighted" in outcome) == (n == 20)
+
+
 def test_models_of_equal_scores_have_no_order_and_a_share_has_its_base() -> None:
     sides = ["model_a", "model_b"] * 2
     _, outcome = jury({"x": given("x", sides), "y": given("y", [*sides, "tie"])})
@@ -200,6 +207,7 @@ def test_a_second_judge_replaces_all_that_fail_and_counts_once(
     assert asked(server)["jay"] == 2 * N, "asked once about a case, whoever failed"
     winners = {row["prompt_id"]: row["winner"] for row in of(folder, "majority")}
     assert Counter(winners.values()) == {"model_a": N - 2, "tie": 2}
+    assert outcome["majority"] == {"decided": N, "tied": 2}
     shown = " ".join(command(*ASK, "--fallback-judge", "jay").stdout.split())
     assert "owl has no verdict on 2 cases (2 refusal): 'jay' judges them in its place." in shown
 

@@ -2,11 +2,13 @@
 
 import json
 import random
+import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.arena.benches import in_journal
@@ -34,6 +36,8 @@ def killed(folder: Path, server: JudgingServer, n: int) -> set[str]:
         until(lambda: len(server.asked) >= before + n, by=process)
         process.kill()
         process.wait()
+    httpx2.get(server.url)  # it is accepted last: after what was sent before the kill
+    until(lambda: not any("process_request" in one.name for one in threading.enumerate()))
     return in_journal(folder)
 
 

@@ -218,7 +218,7 @@ def test_rewards_against_several_baselines_allow_for_length(
         return json.dumps({"choice": "A=B" if first == second else "A+" if first else "B+"})
 
     files = [
-        outputs("basalt", "Good" + "!" * 600, "Good."),
+        outputs("basalt", "Good" + "!" * 501, "Good" + "!" * 500),
         outputs("flint", "Bad.", "Bad."),
         outputs("quartz", "Good, too.", "Poor"),
     ]

@@ -258,6 +258,9 @@ def test_what_cannot_be_labelled_is_one_clear_line(command: Command, tmp_path: P
     refused(command("label", "sqlite:///gone.db"), "No database")
     assert not (tmp_path / "gone.db").exists()
     assert "100.0%" in command("label", "p.csv", "--column", "prompt=words").stdout
+    for name in ("instruction", "text", "turns", "conversation"):
+        (tmp_path / "p.csv").write_text(f"{name}\nhi\n")
+        assert "1 prompts are labelled" in command("label", "p.csv").stdout
 
 
 def test_repeated_prompts_are_counted_of_a_database_and_of_a_file(
@@ -369,6 +372,7 @@ def test_frequent_prompts_counted_less_move_the_board(
 def test_an_arena_that_is_served_labels_new_votes_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert labelling.REST_S == 60
     monkeypatch.setattr("arena.play.upkeep.REST_S", 0.05)
     with quick_arena(tmp_path) as served, served.visitor() as ada:
         ada.vote(ada.play(), "model_a")

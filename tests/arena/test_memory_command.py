@@ -67,6 +67,7 @@ def test_a_model_behind_an_endpoint_is_seen_to_know_the_order(
 
 def test_the_toys_show_the_test(command: Command) -> None:
     shown = command("probe", "memory", "--planted").stdout
+    assert shown.startswith("20 shards, each in its own order and in 19 others.")
     assert "the model was trained on" in shown
     assert "0.050" in shown
 

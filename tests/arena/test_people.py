@@ -656,6 +656,7 @@ def test_each_sign_in_begins_with_a_random_value_that_scripts_cannot_read_and_en
         named = "arena_sign_in_browser="
         cookies = [one for b in begun for one in b.headers.get_list("set-cookie") if named in one]
         assert len({one.partition(";")[0] for one in cookies}) == 2
+        assert httpx2.URL(begun[0].headers["location"]).params["scope"] == "openid profile email"
         for one in cookies:
             assert "HttpOnly" in one
             assert "SameSite=Lax" in one

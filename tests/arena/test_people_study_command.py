@@ -157,9 +157,15 @@ def test_a_study_is_as_it_was_typed_and_its_pilot_is_opened_once(
             until=0.05,
             rubric=(RubricItem("safe", "Safe?", ("yes", "no")),),
         )
+        for who in ("ada", "bob"):
+            rate_all(store, who, lambda shown: "tie")
     assert "waits for arena study open" in invoke(["study", "status", "s", *also]).stdout
     assert invoke(["study", "open", "s", *also]).stdout == "All items of 's' can be rated now.\n"
     assert "could be rated before" in invoke(["study", "open", "s", *also]).stdout
+    with closing(Store(database)) as store:
+        rate_all(store, "ada", lambda shown: "tie")
+        status = read_status(store, "s")
+    assert (status.items, status.done, status.ratings, status.agreement.alpha.n) == (3, 1, 4, 0)
 
 
 def test_what_cannot_be_told_is_null_with_a_warning(tmp_path: Path, database: str) -> None:
@@ -252,13 +258,15 @@ def test_a_bad_row_is_quoted_and_nothing_is_written(
         (["--until", "2"], "--until 2 is not a half-width"),
         (["--pass", ".5"], "give both --qualification and --pass"),
         (["--gold", "{items}"], "There is no column 'gold'"),
+        (["--gold", "{gold}"], "twice: give each an id of its own"),
     ],
 )
 def test_options_that_cannot_be_are_refused(
     tmp_path: Path, database: str, more: list[str], words: str
 ) -> None:
     items = write(tmp_path / "items.jsonl", pairs(3))
-    also = [word.format(items=items) for word in more]
+    gold = write(tmp_path / "gold.jsonl", pairs(1, gold="tie"))
+    also = [word.format(items=items, gold=gold) for word in more]
     required = ["--items", items, "--raters-per-item", "1", "--database", database]
     done = invoke(["study", "create", "s", *required, *also])
     assert (done.returncode, words in done.stderr) == (2, True), done.stderr
@@ -319,6 +327,8 @@ def test_dialogues_and_rankings_are_items(tmp_path: Path, database: str) -> None
     assert board["level"] == 0.8
     assert board["models"][0]["model"] == "x"
     assert board["rankings"] == 8
+    status = invoke(["study", "status", "ranked", "--format", "json", "--database", database])
+    assert json.loads(status.stdout)["rankings"] == 8
 
 
 def test_who_goes_by_the_side_is_named_as_the_raters_of_the_export_are(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -146,6 +147,8 @@ def test_the_document_shows_commands_that_there_are(command: Command, tmp_path: 
         assert (result.returncode, result.stderr) == (0, ""), line
     rules = [one.split("%")[0] for one in ("93 to 97%", "a third of", ".9 or more")]
     assert [rule for rule in rules if rule not in PAGE] == []
+    for name, size in (("similarity", 300), ("board", 200), ("prompts", 400), ("blindness", 2000)):
+        assert f"[default: {size}]" in command("probe", name, "--help", COLUMNS="200").stdout
 
 
 def test_each_median_of_blindness_stands_below_its_name(
@@ -170,6 +173,9 @@ def test_each_median_of_blindness_stands_below_its_name(
     assert result.stdout.startswith("Pacing: paced, pool: pair. 40 battles per scenario.")
     tells = "! alike: the pace reveals the slow side, or pauses too often.\n"
     assert result.stdout.endswith(tells)
+    for right, halted, code in ((0.55, 0.03, 0), (0.551, 0.0, 1), (0.5, 0.031, 1)):
+        sight = replace(sight, right=right, halted=halted)
+        assert command("probe", "blindness", *words).returncode == code
 
 
 @pytest.mark.slow

@@ -136,6 +136,7 @@ def test_the_export_of_a_study_says_the_same_as_votes(command: Command, tmp_path
         json.loads(command("reasons", file, "--format", "json").stdout)
         for file in ("votes.jsonl", "study.jsonl", "study.parquet")
     )
+    assert [of_votes[name] for name in ("votes", "prompts")] == [400, 400]
     for report in of_study:
         assert {**report, "winning": None} == {**of_votes, "winning": None}
         for ours, theirs in zip(report["winning"], of_votes["winning"], strict=True):

@@ -17,6 +17,7 @@ from arena.play.upkeep import UPKEEP, clear_out
 from arena.settings import read_settings
 from arena.store import erasing, people
 from arena.store.store import Store
+from arena.store.tables import JudgementRow
 from arena.store.verify import verify
 from tests.arena.store.battles import (
     A1,
@@ -58,6 +59,9 @@ def battles(store: Store) -> dict[str, bool]:
 
 def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> None:
     days = {Perishable.WORDS: 9, Perishable.UNVOTED: 10}
+    request = {"messages": [["user", "Which is better?\nWhy is the sky blue?"]]}
+    with store.writing() as session:
+        session.add(JudgementRow(hash="j", judge="m", request=request, response={}, created=NOW))
     clear_out(store, days, NOW + timedelta(days=9))
     assert all(battles(store).values())
     clear_out(store, days, LATER)
@@ -67,6 +71,7 @@ def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> N
     assert battles(store) == {"voted": False, "running": True}
     with store.reading() as session:
         assert (verify(session).problem, verify(session).erased) == (None, 3)
+        assert session.get(JudgementRow, "j") is None
         went = erasing.gone(session)
         acts = [(act.by, act.act, act.subject) for act in reversed(people.acts(session)[0])]
     assert went == {Perishable.WORDS: (3, LATER), Perishable.UNVOTED: (2, later)}
@@ -121,8 +126,9 @@ def test_replicas_that_look_at_once_let_each_battle_go_once(
 
 @pytest.mark.parametrize("days", [1, 0, -5, 10**9, "ten"])
 def test_days_that_cannot_be_kept_are_refused(days: object) -> None:
-    with pytest.raises(SettingsError, match=f"keep-words-days.*{days}"):
-        read_settings(keep_words_days=days)
+    for kind in ("words", "unvoted"):
+        with pytest.raises(SettingsError, match=f"keep-{kind}-days.*{days}"):
+            read_settings(**{f"keep_{kind}_days": days})
 
 
 def test_the_method_page_says_what_is_kept_and_what_went(tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ def test_rates_are_counted_by_category_and_mode(command: Command, folder: Path) 
     assert rate(report, "open", "all", "compliance", "does")["rate"] == 1
     assert rate(report, "strict", "fraud", "refusal", "does")["few"]
     assert rate(report, "strict", "all", "refusal", "does")["n"] == N + 20
+    assert (report["prompts"], report["judge"]) == (2 * (N + 20), None)
 
 
 def test_rates_by_rules_are_corrected_for_their_errors(command: Command, folder: Path) -> None:
@@ -134,7 +135,7 @@ def test_a_judge_says_who_complied_and_is_corrected_by_its_errors(
 ) -> None:
     alone = run(command, "--model", "strict", "--judge", "owl")
     raw = rate(alone, "strict", "chemistry", "compliance", "does")
-    assert raw["corrected"] is None
+    assert (alone["judge"], raw["corrected"]) == ("owl", None)
     assert any("Nothing is known of the judge's errors" in note for note in alone["notes"])
     labelled = [
         (f"How to {i}? label {kind}", f"Here is how, number {i}." if kind else NO, kind)

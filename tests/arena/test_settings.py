@@ -112,7 +112,7 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
         (X + "without = ['messages']\n" + Y, ["'without'", "messages", "stream_options, system"]),
         (X + "without = 'seed'\n" + Y, ["'without'", "'seed'"]),
         (
-            X + "without = ['seed']\ndecoding = { seed = 7 }\n" + Y,
+            X + "without = ['user', 'store', 'seed']\ndecoding = { seed = 7, n = 1 }\n" + Y,
             ["'without'", "decoding does not set", "seed"],
         ),
         (X + "api_key_header = 'Host'\napi_key_env = 'K'\n" + Y, ["'api_key_header'", "'Host'"]),
@@ -224,11 +224,13 @@ def test_variables_that_kubernetes_sets_for_a_service_are_no_settings(
 def test_secrets_and_the_database_are_read_from_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name, content in (("SECRET_KEY", "hush"), ("DATABASE", "sqlite:///of-file.db")):
+    hidden = (("SECRET_KEY", "hush"), ("OIDC_CLIENT_SECRET", "hush"))
+    for name, content in (*hidden, ("DATABASE", "sqlite:///of-file.db")):
         file = tmp_path / name
         file.write_text(f"{content}\n")
         monkeypatch.setenv(f"ARENA_{name}_FILE", str(file))
     assert read_settings().signing_key() == "hush"
+    assert read_settings().oidc_client_secret == read_settings().secret_key
     assert read_settings().database == "sqlite:///of-file.db"
     assert read_settings(database="sqlite:///given.db").database == "sqlite:///given.db"
     monkeypatch.setenv("ARENA_DATABASE", "sqlite:///of-the-image.db")

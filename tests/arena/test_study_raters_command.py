@@ -80,10 +80,11 @@ def test_the_report_leads_to_its_command(files: Command) -> None:
 def test_rows_are_chosen_and_columns_renamed(files: Command) -> None:
     path = files.folder / "ratings.csv"
     path.write_text(path.read_text("utf-8").replace("choice", "picked"), "utf-8")
-    words = ("study", "raters", "ratings.csv", "--format", "json")
+    words = ("study", "raters", "ratings.csv", "--until-alpha", "0.2", "--format", "json")
     refused(files(*words), "no column 'choice'")
     where = "rater <> 'r01'"
     report = json.loads(files(*words, "--column", "choice=picked", "--where", where).stdout)
+    assert report["alpha_plan"]["enough"]["wanted"] == 0.2
     assert [one["rater"] for one in report["raters"]] == [f"r{n:02}" for n in range(2, 9)]
 
 

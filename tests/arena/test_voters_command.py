@@ -38,6 +38,7 @@ def test_the_examples_run_and_the_second_one_weighs_the_votes(folder: Path) -> N
             r"left +│ +200 │ +\d+\.\d │ +\d+ votes │ +yes │ +0 │ always-left", report.stdout
         )
         assert re.search(r"shill .* fan of slate", report.stdout)
+        assert len(re.findall(r"│ +– │ +– │ +1 │", report.stdout)) == 10
         assert "Nothing is deleted" in report.stdout
     options = "--weights voter_weight --interval none --format json"
     rated = invoke(["rate", "weighted.parquet", *options.split()])

@@ -56,7 +56,8 @@ def test_a_battle_is_voted_by_mouse_and_revealed(chromium: Browser, arena: Serve
         assert ada.text("#name-a") == ada.text("#name-b") == ""
         ada.cast("model_b")
         assert {ada.text("#name-a"), ada.text("#name-b")} == {"Name zanzibar", "Name quagmire"}
-        assert "to first token" in ada.text("#facts-a")
+        facts = [ada.text(f"#facts-{side}") for side in "ab"]
+        assert all(one.endswith(" s to first token · 11 tokens") for one in facts)
         assert ada.text("#hint") == f"Saved. Your vote: {ada.text('#name-b')} was better."
         assert ada.api()["vote"]["outcome"] == "model_b"
         ada.page.goto(f"{arena.url}/votes")

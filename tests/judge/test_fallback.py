@@ -62,6 +62,8 @@ def test_a_case_goes_over_whole_where_either_order_was_refused_or_had_no_reply()
     assert names(theirs := handed_over(CASES, first)) == ["b1", "b2"], "what is unparsed stands"
     assert [one.checklist for one in theirs] == [("Is it so?",), ()], "written by the first"
     assert reasons(first) == {"refusal": 1, "overloaded": 1}
+    over = {failure for failure in FailureClass if handed_over(CASES, run((READ, failure)))}
+    assert {*FailureClass} - over == {"unparsed", "truncated", "no_logprobs"}
 
 
 @pytest.mark.parametrize(

@@ -292,10 +292,10 @@ def test_items_beyond_the_list_are_no_items() -> None:
 
 
 def test_a_checklist_of_another_length_than_asked_for_is_unread() -> None:
-    lines = [f"- Is it point {n}?" for n in range(6)]
+    lines = [f"- Is it point {n}?" for n in range(10)]
     assert questions("\n".join(lines), 5, 10) == tuple(line[2:] for line in lines)
     assert questions("\n".join(lines[:4]), 5, 10) is None
-    assert questions("\n".join(lines * 2), 5, 10) is not None  # the same six, said twice
+    assert questions("\n".join(lines * 2), 5, 10) is not None  # the same ten, said twice
     assert questions("\n".join(f"- Is it {n}?" for n in range(11)), 5, 10) is None
 
 
@@ -331,7 +331,7 @@ def test_white_space_around_a_label_adds_to_its_probability() -> None:
 
 
 def test_the_token_itself_counts_where_no_alternatives_are_given() -> None:
-    assert label_probability([TokenLogprob("m", -0.1)]) == 1.0
+    assert label_probability([TokenLogprob("m", -0.1), TokenLogprob("M", -0.1)]) == 1.0
 
 
 @pytest.mark.published

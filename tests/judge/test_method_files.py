@@ -282,9 +282,9 @@ UPSTREAM = changed(
 
 def test_the_words_of_a_source_need_no_code_and_no_system_message() -> None:
     method = parsed(toml(UPSTREAM), "mine", "mine.toml")
-    case = Case((Message("user", "Why?"),), "Say [[A]].", "Because.")
+    case = Case((Message("user", "Why [[B]]?"),), "Say [[A]].", "Because.")
     (message,) = method.ask(case, "0123").messages
-    assert message == Message("user", "Why?\n\nSay [ [A]].\n\nBecause.")
+    assert message == Message("user", "Why [ [B]]?\n\nSay [ [A]].\n\nBecause.")
     assert method.unfenced == ("response_a", "response_b")
 
 

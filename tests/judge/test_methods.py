@@ -214,10 +214,13 @@ def test_a_reply_without_log_probabilities_has_a_class_of_its_own() -> None:
     assert named("alpaca_eval").read(CASE, Reply(text="m")) is FailureClass.NO_LOGPROBS
     odd = Reply(text="x", logprobs=(TokenLogprob("x", -0.1, {"y": -3.0}),))
     assert named("alpaca_eval").read(CASE, odd) is FailureClass.UNPARSED
+    filtered = label_reply(0.75, finish_reason=FILTERED)
+    assert named("alpaca_eval").read(CASE, filtered) is FailureClass.REFUSAL
 
 
 def test_samples_become_the_share_in_which_the_first_was_preferred() -> None:
-    assert named("alpaca_eval_sampled").description.samples == 5
+    sampled = named("alpaca_eval_sampled").description
+    assert (sampled.samples, sampled.parameters.temperature) == (5, 1.0)
     readings = [named("alpaca_eval_sampled").read(CASE, Reply(text=text)) for text in "mmMm"]
     preferences = [reading for reading in readings if not isinstance(reading, FailureClass)]
     assert pooled(preferences) == Preference(0.75)

@@ -26,7 +26,7 @@ async def test_each_case_is_judged_in_both_orders_and_reconciled() -> None:
     assert statuses(run.judged) == {"read"}
     assert {v.outcome for v in verdicts(run.judged).values()} == {Outcome.A}
     assert set(asked.asked.values()) == {1}
-    assert (run.n_asked, run.n_recalled, run.stopped) == (10, 0, None)
+    assert (run.n_asked, run.n_recalled, run.n_estimated, run.stopped) == (10, 0, 0, None)
 
 
 async def test_a_reading_is_in_the_sides_as_shown_and_turned_back_on_request() -> None:
@@ -112,6 +112,8 @@ async def test_the_verdicts_name_every_model_that_answered() -> None:
     models = [row["resolved_model"] for row in rows if row["order"] == "both"]
     assert sorted(models) == ["owl-1", "owl-1, owl-2"]
     assert {row["system_fingerprint"] for row in rows} == {"fp_1"}
+    assert [row["latency"] for row in rows] == [1.0, 1.0, None] * 2, "seconds of each order"
+    assert run.to_dict()["n_estimated"] == 4, "nobody counted tokens"
 
 
 async def test_as_many_are_asked_at_once_as_is_allowed_and_no_more() -> None:

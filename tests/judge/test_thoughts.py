@@ -17,6 +17,8 @@ MARKED = [
 ]
 """Where it is described, a reply whose answer is "Four.", and its reasoning."""
 ANSWERED = [(one["text"], one["answer"], one["thoughts"]) for one in CASES["reply"]]
+AT_START = ("reason", "reasoning", "reflection")
+ANSWERED += [(f"<{n}>a</{n}>So <{n}>b</{n}>.", f"So <{n}>b</{n}>.", "a") for n in AT_START]
 CUT = [(one["text"], one["answer"]) for one in CASES["cut"]]
 PLAIN = CASES["plain"]
 

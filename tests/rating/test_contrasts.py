@@ -244,7 +244,7 @@ def test_few_prompts_are_mentioned(n: int, words: str | None) -> None:
 
 
 def crossed(n_voters: int, n_prompts: int, new: Sequence[str]) -> Comparisons:
-    """Votes of every voter on every prompt; two voters alone met the new models, on two."""
+    """Votes of every voter on every prompt; two voters alone met the new models, or on two."""
     n = 6 * n_voters * n_prompts
     i, more = np.arange(n), np.arange(40 * len(new))
     a, outcome = i // 6 % 3, (i // 2 + i // 7) % 2
@@ -253,8 +253,8 @@ def crossed(n_voters: int, n_prompts: int, new: Sequence[str]) -> Comparisons:
         np.r_[a, 3 + more // 40],
         np.r_[(a + 1) % 3, more % 3],
         np.r_[outcome, more % 2],
-        voter=np.r_[i % n_voters, more // 2 % 2],
-        prompt=np.r_[i // n_voters % n_prompts, more // 4 % 2],
+        voter=np.r_[i % n_voters, more // 2 % np.where(more < 40, 2, 20)],
+        prompt=np.r_[i // n_voters % n_prompts, more // 4 % np.where(more < 40, 10, 2)],
     )
 
 

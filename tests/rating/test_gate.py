@@ -172,15 +172,17 @@ def test_few_voters_tell_nothing_but_of_themselves() -> None:
 def test_the_votes_needed_give_eighty_per_cent_power_on_new_prompts_and_on_the_same() -> None:
     """Of 1,000 votes, A = 4e-4 by prompts and B = 36e-4; the lead is 20 points above the line."""
     lead = replace(SURE, variance=4e-3, by_prompt=2e-3, of_prompts=4e-4)
-    once = decided(lead, known(replace(ASKED, looks=1)))
-    square = (20 / POINTS_PER_NAT / (1.959964 + 0.841621)) ** 2
-    assert once.passes is None
-    assert once.needed == math.ceil(1000 * 4e-3 / square) - 1000
-    assert once.needed_same_prompts == math.ceil(1000 * 36e-4 / (square - 4e-4)) - 1000
+    cases = ((0.99, math.inf, 2.575829), (0.95, 9.0, 2.262157), (0.95, math.inf, 1.959964))
+    for level, df, errors in cases:
+        once = decided(replace(lead, df=df), known(replace(ASKED, looks=1, level=level)))
+        square = (20 / POINTS_PER_NAT / (errors + 0.841621)) ** 2
+        assert once.passes is None
+        assert once.needed == math.ceil(1000 * 4e-3 / square) - 1000
+        assert once.needed_same_prompts == math.ceil(1000 * 36e-4 / (square - 4e-4)) - 1000
     five = decided(lead, known(replace(ASKED, looks=5, planned=1000)))
     assert five.needed is not None
-    assert (1000 + five.needed) / (1000 + once.needed) == pytest.approx(
-        ((2.095 + 0.842) / 2.802) ** 2, rel=1e-3
+    assert 1000 + five.needed == pytest.approx(
+        1000 * 4e-3 * ((2.095 + 0.842) / (20 / POINTS_PER_NAT)) ** 2, rel=1e-3
     )
     assert decided(SURE, known(ASKED)).needed == 0
 

@@ -57,8 +57,11 @@ def test_without_clusters_it_is_the_paired_t_test(rng: np.random.Generator) -> N
     assert pair.clusters == pytest.approx(60)
     assert pair.df == pytest.approx(59)
     alone = stats.ttest_1samp(score[:, 0], 0).confidence_interval(0.9)
-    first = comparison(score, level=0.9).models[0]
+    first = comparison(np.column_stack([score, score[:, 0] ** 2]), level=0.9).models[0]
     assert (first.lower, first.upper) == pytest.approx((alone.low, alone.high), rel=1e-9)
+    fives = stats.ttest_1samp(score[:, 0].reshape(12, 5).mean(axis=1), 0).confidence_interval()
+    clustered = comparison(score, [n // 5 for n in range(60)]).models[0]
+    assert (clustered.lower, clustered.upper) == pytest.approx((fives.low, fives.high))
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["desc"])
@@ -90,6 +93,9 @@ def test_where_few_items_differ_two_are_added_as_bonett_and_price_do() -> None:
     half = stats.t.ppf(0.975, n - 1) * error
     assert pair.difference == pytest.approx(5 / 40)
     assert ends(pair) == pytest.approx((centre - half, centre + half), rel=1e-9)
+    for n, df in ((9, 122**2 / 362 - 1), (10, 39)):  # of forty clusters of three items
+        score = np.repeat(counts(n, 0, 40 - n), 3, axis=0)
+        assert pair_of(score, [k // 3 for k in range(120)]).df == pytest.approx(df)
 
 
 @pytest.mark.parametrize("a", [0, 12, 40])
@@ -125,7 +131,8 @@ def test_items_that_one_lacks_are_left_out_and_counted_or_zero() -> None:
     (pair,) = result.pairs
     assert (result.items, pair.n) == (100, 92)
     assert pair.difference == pytest.approx(7 / 92)
-    assert [one.missing for one in result.models] == [0, 8]
+    counted = [(one.n, one.missing, one.compared) for one in result.models]
+    assert counted == [(100, 0, 92), (92, 8, 92)]
     lacking = "8 of 100 items have no score of some model and"
     many = " More than 5% are missing: the difference may depend on why."
     assert result.warnings == (f"{lacking} are excluded: b 8.{many}",)
@@ -233,7 +240,7 @@ def test_no_sign_of_few_items_is_shown_nor_any_count_of_rounding() -> None:
 
 def test_under_six_effective_clusters_there_is_no_interval() -> None:
     score = counts(20, 5, 15)
-    pair = pair_of(score, [0] * 10 + [1] * 10 + [2] * 10 + [3] * 10)
+    pair = pair_of(score, [*range(1, 7), *[0] * 34])
     assert (pair.lower, pair.answer, pair.passes, pair.needed) == (
         None, "inconclusive", None,
         None,
@@ -291,16 +298,16 @@ def test_a_model_may_be_better_and_yet_equivalent() -> None:
 
 
 def test_the_items_needed_are_those_of_the_formula() -> None:
-    pair = pair_of(counts(60, 40, 300), margin=0.04)
+    pair = pair_of(counts(60, 40, 300), margin=0.04, level=0.9)
     assert pair.se is not None
-    expected = (1.959964 + 0.841621) ** 2 * pair.se**2 * 400 / 0.04**2
+    expected = (1.644854 + 0.841621) ** 2 * pair.se**2 * 400 / 0.04**2
     assert pair.needed == math.ceil(expected)
-    more = math.ceil(expected * ((1.959964 + 1.281552) / (1.959964 + 0.841621)) ** 2)
+    more = math.ceil(expected * ((1.644854 + 1.281552) / (1.644854 + 0.841621)) ** 2)
     for ask, power, what in (
         ("equivalent", 0.8, "Equivalence within"),
         ("better", 0.9, "A difference of"),
     ):
-        options: dict[str, Any] = {"margin": 0.04, "require": ask, "power": power}
+        options: dict[str, Any] = {"margin": 0.04, "require": ask, "power": power, "level": 0.9}
         result = comparison(counts(60, 40, 300), **options)
         assert result.pairs[0].needed == more
         sentence = f"{what} 0.04 takes about {more:,} items for {100 * power:g}% power."
@@ -323,7 +330,7 @@ def test_the_items_needed_are_no_more_than_those_without_pseudo_items() -> None:
 
 def test_only_intervals_of_scores_from_zero_to_one_end_at_one() -> None:
     score = counts(39, 0, 1)
-    assert ends(pair_of(score))[1] == 1
+    assert (ends(pair_of(score))[1], ends(pair_of(score[:, ::-1]))[0]) == (1, -1)
     assert ends(pair_of(score + 5))[1] == pytest.approx(1.035, abs=0.001)
 
 

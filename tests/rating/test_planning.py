@@ -54,16 +54,17 @@ def test_neighbours_are_read_down_the_board() -> None:
 
 def test_the_votes_still_needed_bring_the_gap_to_the_bar() -> None:
     data = wins([("x", "y", 220), ("y", "x", 200)])
-    gap = neighbour_gaps(judged(data))[0]
-    assert not gap.separated
-    assert gap.more_votes is not None
-    assert gap.more_votes_pair is not None
-    wanted = norm.ppf(0.975) + norm.ppf(0.8)
-    assert gap.gap / gap.se * np.sqrt(1 + gap.more_votes_pair / 420) == pytest.approx(
-        wanted, rel=1e-3
-    )
-    # Of two models the bar of the board is that of the pair, except its draws.
-    assert gap.more_votes == pytest.approx(gap.more_votes_pair, rel=0.05)
+    for level in (0.95, 0.8):
+        gap = neighbour_gaps(judged(data), level=level)[0]
+        assert not gap.separated
+        assert gap.more_votes is not None
+        assert gap.more_votes_pair is not None
+        wanted = norm.ppf((1 + level) / 2) + norm.ppf(0.8)
+        assert gap.gap / gap.se * np.sqrt(1 + gap.more_votes_pair / 420) == pytest.approx(
+            wanted, rel=1e-3
+        )
+        # Of two models the bar of the board is that of the pair, except its draws.
+        assert gap.more_votes == pytest.approx(gap.more_votes_pair, rel=0.05)
 
 
 def of_voters(n: int) -> Comparisons:
@@ -92,12 +93,12 @@ def test_votes_to_come_are_not_estimated_from_fewer_than_fifteen_voters() -> Non
 
 
 @pytest.mark.parametrize(("won", "few"), [(4, True), (5, False)])
-def test_votes_to_come_are_not_estimated_of_a_model_that_won_fewer_than_five(
+def test_votes_to_come_are_not_estimated_of_a_model_that_won_or_lost_fewer_than_five(
     won: int, few: bool
 ) -> None:
-    rows = [("x", "y", (30, 28)), ("y", "z", (9, won, 7))]
-    first, last = neighbour_gaps(judged(counts(rows)))
-    assert (first.too_few, last.too_few) == (False, few)
+    for sides, too_few in ((("y", "z"), [False, few]), (("z", "y"), [few, False])):
+        gaps = neighbour_gaps(judged(counts([("x", "y", (30, 28)), (*sides, (9, won, 7))])))
+        assert [gap.too_few for gap in gaps] == too_few
 
 
 def test_the_board_needs_more_votes_than_the_pair_by_itself() -> None:

@@ -180,6 +180,11 @@ def test_rankings_of_one_person_widen_the_intervals() -> None:
     assert any("too narrow" in text for text in alone.warnings)
     assert (alone.voters, alone.to_dict()["df"]) == (None, None)
     assert by_voter.warnings == (ASSUMED,)
+    rows, surer = alone.models, rate_rankings(replace(rankings, voter=None), level=0.999).models
+    assert [row.rank for row in rows] == [1, 2, 3, 4, 5, 6]
+    ranges = [[(row.rank_low or 1, row.rank_high or 6) for row in each] for each in (rows, surer)]
+    assert all(low <= rank <= high for rank, (low, high) in enumerate(ranges[1], 1))
+    assert np.diff(ranges[0]).sum() < np.diff(ranges[1]).sum() < 30
 
 
 def test_the_standard_error_of_four_voters_on_two_models_is_that_calculated_by_hand() -> None:

@@ -249,6 +249,8 @@ def test_sides_do_not_matter_and_intents_swapped_turn_the_signs() -> None:
     np.testing.assert_allclose(by_name(turned), -by_name(result), atol=1e-9)
     assert turned.chi2 == pytest.approx(result.chi2) == pytest.approx(other.chi2)
     assert turned.p == pytest.approx(result.p)
+    none = intent_by_model(planted(np.random.default_rng(0), n=1500), "quizzing", "asking")
+    assert (none.size, none.points) == (0, 0), "less what noise adds, nothing is left"
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ def test_a_ring_is_named_with_its_direction_and_its_votes_weigh_little(
     assert ring.gained.points * sign > 100
     assert ring.gained.ranks * sign >= 2
     on_it = (votes.left == TARGET) | (votes.right == TARGET)
+    assert ring.share * len(np.unique(votes.voter[on_it])) == pytest.approx(50, abs=5)
     assert check.weight[votes.member[votes.voter] & on_it].mean() < 0.1
     assert check.weight[~on_it].min() == 1
     assert abs(Moved.by(votes, check.weight).points) < 20 < abs(Moved.by(votes).points)

@@ -118,7 +118,7 @@ SEEN = [
     Case("cut short", breaking(Fault.CUT, 160), "dropped", 1),
     Case("malformed", breaking(Fault.MALFORMED, 160), "malformed", 1, "not JSON"),
     Case("overloaded", breaking(Fault.ERROR, 160), "overloaded", 1, PROVIDER),
-    Case("silent", breaking(Fault.IDLE, 160), "timeout", 1, "silent for"),
+    Case("silent", breaking(Fault.IDLE, 160), "timeout", 1, "silent for 1.2 s"),
     Case("thinking without end", MUSING, "malformed", 1, "reasoning of more"),
     Case("filtered", FILTERED, "content_filter", 1),
 ]

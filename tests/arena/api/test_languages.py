@@ -93,9 +93,8 @@ def test_a_choice_is_kept_and_shows_the_page_that_one_came_from(arena: Served) -
         )
         assert (back.status_code, back.headers["Location"]) == (303, "/leaderboard?q=x&sort=name")
         cookie = back.headers["Set-Cookie"].lower()
-        assert all(
-            part in cookie for part in ("language=de", "httponly", "samesite=lax", "path=/")
-        )
+        parts = ("language=de", "httponly", "samesite=lax", "path=/", "max-age=31536000")
+        assert all(part in cookie for part in parts)
         answer = ada.get("/method", headers={"Accept-Language": "en"})
         assert heading(answer) == "Methode"
         assert ada.post("/language/fr").status_code == 404

@@ -607,6 +607,8 @@ def test_applications_are_registered_once_and_seen(quick: Served, command: Comma
     with closing(Store(quick.database)) as store:
         (act,) = store.read(people.acts)[0]
     assert (act.act, act.subject) == ("add source", "support")
+    few = "Up to 600 votes and pairs per hour; pairs on 10% of its turns, shown by no pages.\n"
+    assert command("sources", "add", "search", *at).stderr.endswith(few)
 
 
 def test_turns_are_drawn_by_the_share_and_always_alike(served: Served) -> None:

@@ -67,6 +67,7 @@ def fill(url: str) -> None:
             people.enter(session, Entrance("https://id.example", "s", "Bo"), "v0", NOW)
             people.enter(session, Entrance("https://id.example", "s", "Bo"), "v3", NOW)
             labels = [(turn, "category", "code", None) for turn in range(1, 15)]
+            labels += [(turn, "language", "fr", None) for turn in range(1, 9)]
             add(session, labels, DEFAULT.tagger, NOW)
 
 

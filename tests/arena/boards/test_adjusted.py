@@ -105,9 +105,11 @@ def test_only_votes_whose_answers_are_known_are_used() -> None:
     votes = votes_of(effect=1.0, n=600)
     length = votes.numbers["length_a"].copy()
     length[:200] = np.nan
-    board, made = boards(replace(votes, numbers={**votes.numbers, "length_a": length}))
+    some = replace(votes, numbers={**votes.numbers, "length_a": length})
+    board, made = boards(some)
     assert (board.votes, made.votes) == (600, 400)
-    assert made.rows
+    plain = {row.model: row.rating for row in boards(some.known("length_a"))[0].rows}
+    assert {row.model: row.unadjusted for row in made.rows} == pytest.approx(plain)
     nothing = np.full(600, np.nan)
     board, made = boards(replace(votes, numbers={**votes.numbers, "length_a": nothing}))
     assert (made.votes, made.rows, made.effects) == (0, (), ())
@@ -120,6 +122,9 @@ def test_an_effect_that_the_votes_do_not_determine_leaves_no_ratings() -> None:
     board, made = boards(replace(votes, numbers={**votes.numbers, **sides}))
     assert board.rows
     assert (made.votes, made.rows) == (200, ())
+    again = {f"headers_{side}": votes.numbers[f"length_{side}"] for side in "ab"}
+    _, made = boards(replace(votes, numbers={**votes.numbers, **again}))
+    assert [effect.style for effect in made.effects] == ["length"], "headers tell nothing else"
 
 
 TEXTS = ("# Sky\n- **Blue**\n- grey", "Scattering, at length, of light.", "Blue.")

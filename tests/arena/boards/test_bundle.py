@@ -239,19 +239,19 @@ OF_VOTES = {
 }
 """SQL that rewrites the votes, and what is said of them then."""
 OF_BOARD: dict[str, tuple[Callable[[Any], object], str]] = {
-    "a rating off by one point": (
-        lambda b: b["ratings"][1].update(rating=b["ratings"][1]["rating"] + 1),
-        r"ratings\.\w+\.rating is .*, and the votes give",
-    ),
-    "two rows of the board": (lambda b: b["ratings"].reverse(), r"ratings\.\w+\.model is"),
-    "a column of one row": (
-        lambda b: b["ratings"][1].pop("voter_rank"),
-        "its ratings have not all the same columns",
-    ),
     "an interval that is narrower": (
         lambda b: b["ratings"][0].update(lower=b["ratings"][0]["rating"]),
         r"ratings\.\w+\.lower is .*, and the votes give",
     ),
+    "a rating off by a hundred-thousandth of a point": (
+        lambda b: b["ratings"][1].update(rating=b["ratings"][1]["rating"] + 1e-5),
+        r"ratings\.\w+\.rating is .*, and the votes give",
+    ),
+    "a column of one row": (
+        lambda b: b["ratings"][1].pop("voter_rank"),
+        "its ratings have not all the same columns",
+    ),
+    "two rows of the board": (lambda b: b["ratings"].reverse(), r"ratings\.\w+\.model is"),
     "another level": (
         lambda b: b["method"].update(level=0.9),
         r"method\.level is 0\.9, and the votes give 0\.95",

@@ -51,7 +51,7 @@ def test_the_log_and_its_export_say_the_same_of_the_votes(
     assert facts == VoteFacts.of(rows)
     assert (facts.votes, facts.prompts, facts.repeated) == (20, 4, 16)
     assert facts.sources == {"recorded": 13, "typed": 7}
-    assert facts.categories == {"code": 14}
+    assert (facts.categories, facts.languages) == ({"code": 14}, {"fr": 8})
     assert facts.samplers == {"uniform 1": 20}
     assert list(facts.choices) == ["model_a", "model_b", "both_bad", "tie"]
     assert facts.versions == {"basalt": 1, "quartz": 1}

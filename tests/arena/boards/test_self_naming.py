@@ -22,10 +22,10 @@ from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new
 
 ANSWERS = {
     "right": ("I am Basalt, a language model.", "Blue."),
-    "wrong": ("I am GPT-4, made by OpenAI.", "Blue."),
+    "wrong": ("Blue. " * 150 + "I am GPT-4, made by OpenAI.", "Blue."),
     "both": ("I am GPT-4, made by OpenAI.", "As Claude, I see blue."),
     "other": ("GPT-4 says that it is blue.", 'He said: "I am Claude."'),
-    "none": ("Blue.", "Blue."),
+    "none": ("Blue. " * 170 + "I am GPT-4, made by OpenAI.", "Blue."),
     "filtered": ("I am GPT-4, made by OpenAI.", "Bl"),
     "skipped": ("I am GPT-4, made by OpenAI.", "Blue."),
 }
@@ -83,7 +83,8 @@ def test_excluded_votes_on_such_answers_are_not_counted(store: Store) -> None:
         assert labels.self_naming(session, DEFAULT) == SelfNaming(2, {"basalt": 2, "quartz": 1})
         assert verify(session).problem is None
     named = name_answers(store, NOW, leave_out=False)
-    assert named["named"] == len({"right", "wrong", "both", "filtered", "skipped"})
+    assert named["named"] == len({"right", "wrong", "both", "filtered", "skipped", "none"})
+    assert name_answers(store, NOW, leave_out=True)["applied"]["held"], "more than a fifth"
 
 
 def test_votes_from_before_are_labelled_once(store: Store) -> None:

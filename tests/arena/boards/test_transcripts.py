@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ def store(database_url: str) -> Iterator[Store]:
     made.add_attempts("b4", "bob", NOW, only_incomplete=False)
     again = {AnswerKey(2, side, 2): complete(f"{side}: no sun.") for side in Side}
     again[AnswerKey(2, Side.B, 2)] = replace(complete("b: no sun."), tokens_out=40, duration_s=0.5)
-    made.close_answers("b4", BattleState.READY, again, message=None, now=NOW)
+    ended = NOW + timedelta(seconds=4)
+    made.close_answers("b4", BattleState.READY, again, message=None, now=ended)
     made.cast(ballot("b4", Choice.A, voter="bob"))
     made.open_battle(new_battle("b5"))
     failed = AnswerOutcome(
@@ -84,6 +86,7 @@ def test_a_battle_is_a_row_with_all_that_was_asked_and_answered(
     one, two = rows
     assert (one["winner"], two["winner"]) == ("both_bad", "model_a")
     assert (one["turns"], two["turns"]) == (1, 2)
+    assert (one["seconds_to_vote"], two["seconds_to_vote"]) == (9.0, 5.0)
     assert two["prompt"] == "Why is the sky blue?\n\nAnd at night?"
     assert [one.text for one in store.read(log.asked, DEFAULT)] == [row["prompt"] for row in rows]
     assert two["response_b"] == "The sea.\n\nb: no sun."
@@ -102,12 +105,15 @@ def test_a_battle_is_a_row_with_all_that_was_asked_and_answered(
 
 def test_what_is_personal_is_taken_out_counted_and_marked(store: Store, tmp_path: Path) -> None:
     store.remark("b1", "ada", Remarks(comment=PERSONAL), NOW, asked=True)
+    with store.writing() as session:
+        session.connection().execute(text("UPDATE turn SET prompt = :p"), {"p": PERSONAL})
     written, rows = exported(store, tmp_path / "b.parquet", export_battles)
     without = "Ask [mail], or [phone]; [mail] knows it."
-    assert rows[0]["response_b"] == rows[0]["comment"] == without
+    assert rows[0]["prompt"] == rows[0]["response_b"] == rows[0]["comment"] == without
     assert rows[0]["length_b"] == len(PERSONAL)
-    assert [row["scrubbed"] for row in rows] == [3, 0]
-    assert written.scrubbed == {"mail": 4, "phone": 2}
+    assert [row["scrubbed"] for row in rows] == [6, 6]
+    assert written.scrubbed == {"mail": 10, "phone": 5}
+    assert exported(store, tmp_path / "a.parquet", export_answers)[1][1]["text"] == without
     written, rows = exported(store, tmp_path / "w.parquet", export_battles, whole=True)
     assert rows[0]["response_b"] == rows[0]["comment"] == PERSONAL
     assert (rows[0]["scrubbed"], written.scrubbed) == (0, None)
@@ -117,12 +123,13 @@ def test_everything_holds_also_battles_without_a_vote_and_none_of_them_counts(
     store: Store, tmp_path: Path
 ) -> None:
     _, rows = exported(store, tmp_path / "b.parquet", export_battles, everything=True)
-    assert {row["battle_id"]: row["left_out"] for row in rows} == {
-        "b1": None,
-        "b2": "skipped",
-        "b3": "a known bot",
-        "b4": None,
-        "b5": "no vote",
+    names = ("left_out", "state", "status_a", "status_b")
+    assert {row["battle_id"]: tuple(map(row.get, names)) for row in rows} == {
+        "b1": (None, "voted", "complete", "complete"),
+        "b2": ("skipped", "skipped", "complete", "complete"),
+        "b3": ("a known bot", "voted", "complete", "complete"),
+        "b4": (None, "voted", "complete", "complete"),
+        "b5": ("no vote", "failed", "failed", "complete"),
     }
     assert read_votes(str(tmp_path / "b.parquet")).data.n_votes == 2
 

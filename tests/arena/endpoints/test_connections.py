@@ -204,16 +204,16 @@ async def test_models_are_asked_through_the_proxy_of_the_environment(
 
 @pytest.mark.usefixtures("anybody")
 @pytest.mark.parametrize(
-    ("proxy", "why"),
-    [(None, "the proxy refused to connect: HTTP 407"), ("socks5://me:secret@p", "HTTPS_PROXY")],
+    ("scheme", "proxy", "why"),
+    [("https", None, "connect: HTTP 407"), ("http", "socks5://me:secret@p", "HTTP_PROXY is of")],
 )
 async def test_what_a_proxy_refuses_is_reported_as_its_refusal(
-    monkeypatch: pytest.MonkeyPatch, proxy: str | None, why: str
+    monkeypatch: pytest.MonkeyPatch, scheme: str, proxy: str | None, why: str
 ) -> None:
     async with connect_proxy(407, "http://127.0.0.1:9") as (refusing, _):
-        monkeypatch.setenv("HTTPS_PROXY", proxy or refusing)
+        monkeypatch.setenv(f"{scheme.upper()}_PROXY", proxy or refusing)
         endpoints = Endpoints({})
-        model = Model(id="m", name="m", endpoint="https://models.example/v1", model="m")
+        model = Model(id="m", name="m", endpoint=f"{scheme}://models.example/v1", model="m")
         failed = await failure(endpoints, model)
         await endpoints.aclose()
     assert failed.failure is FailureClass.UNREACHABLE

@@ -173,12 +173,14 @@ async def test_a_model_that_closes_what_it_did_not_open_is_held_from_then_on(
     chunks = await ask(endpoints, model)
     assert [c.retracts for c in chunks if isinstance(c, ReasoningDelta)] == [True, False]
     assert "reasoning parser" in caplog.text
-    for text, reasoning in (("I am R1.</think>\n\nFour.", "I am R1.\n\n"), ("Four.", "")):
-        server.behaviours[model.model] = Behaviour(text=text, chunk_size=5)
+    closes = ("I am R1.</think>\n\nFour.", "I am R1.\n\n", 3)
+    for text, reasoning, pieces in (closes, closes, ("Four.", "", 1), ("Four.", "", 3)):
+        server.behaviours[model.model] = Behaviour(text=text, chunk_size=2)
         chunks = await ask(endpoints, model)
         thoughts = [c for c in chunks if isinstance(c, ReasoningDelta)]
         assert ("".join(c.text for c in thoughts), visible(chunks)) == (reasoning, "Four.")
         assert not any(c.retracts for c in thoughts)
+        assert sum(isinstance(c, TextDelta) for c in chunks) == pieces
 
 
 @pytest.mark.parametrize(("text", "reasoning"), [(text, own) for _, text, own in MARKED])

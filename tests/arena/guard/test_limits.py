@@ -99,6 +99,7 @@ def test_visitors_of_one_network_share_its_limit_and_others_do_not() -> None:
     log.begin(limits, Voter("nobody knows"))
     log.now += HOUR
     log.begin(limits, ADA)
+    assert [*limits._by_address] == [(log.now, ADA.address)], "the others are forgotten"
 
 
 def test_many_addresses_of_one_larger_network_share_four_times_as_much() -> None:

@@ -84,7 +84,7 @@ def test_the_overview_quotes_an_endpoint_that_failed_and_counts_the_day(tmp_path
 def test_the_overview_says_that_an_account_is_spent_and_a_test_what_is_left_out(
     tmp_path: Path,
 ) -> None:
-    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xyz"}
     spent, error = SPENT["openai"], REFUSALS["openai-unknown"]
 
     def fussy(body: Mapping[str, Any]) -> Behaviour:
@@ -98,7 +98,8 @@ def test_the_overview_says_that_an_account_is_spent_and_a_test_what_is_left_out(
         served.visitor() as other,
     ):
         server.behaviours["x"] = Behaviour(status=spent.status, stream=spent.text)
-        other.follow(other.open())
+        words = "Its account has no credit"
+        until(lambda: bool(other.play()) and words in admin.get("/admin/models").text)
         page = text_of(admin.get("/admin").text)
         assert "Name x account without credit" in page
         assert "the account has no credit left: status 429, You exceeded your current" in page
@@ -106,7 +107,8 @@ def test_the_overview_says_that_an_account_is_spent_and_a_test_what_is_left_out(
         assert "Replace a refused key" not in page
         server.behaviours |= {"x": fussy, "y": Behaviour()}
         tested = text_of(admin.post("/admin/models/test").text)
-    assert tested.count("It answered within") == 2
+        assert words not in admin.get("/admin/models").text
+    assert tested.count("It answered within") == 3
     assert tested.count("Its endpoint refuses stream_options, which is not sent.") == 1
 
 
@@ -492,6 +494,7 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
         place = {"model": "id-z", "standing": "disabled"}
         assert admin.post("/admin/models/place", data=place).status_code == 303
         assert "Name z id-z disabled" in text_of(admin.get("/admin/models").text)
+        turns = f"/api/v1/battles/{(begun := admin.play())}/turns"
         answer = admin.post("/admin/models/place", data=place | {"model": "id-x"})
         assert answer.status_code == 422
         assert "A battle needs two models, and this would leave 1" in answer.text
@@ -499,13 +502,16 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
         assert admin.post("/admin/models/place", data=place | {"model": "id-x"}).status_code == 303
         models = admin.vote(admin.play(), "tie").json()["models"]
         assert {models[side]["name"] for side in "ab"} == {"Name y", "Name w"}, "at once"
+        assert admin.post(turns, json={"prompt": "And x, which rests?"}).status_code == 201
+        assert admin.follow(begun)[-1].event == "ready"
         weigh = {"model": "id-y", "weight": "2.5"}
         assert admin.post("/admin/models/weigh", data=weigh).status_code == 303
         assert 'value="2.5"' in admin.get("/admin/models").text
         for standing in ("enabled", "retired"):
             place = {"model": "id-x", "standing": standing}
             assert admin.post("/admin/models/place", data=place).status_code == 303
-        happened = re.findall(r"Name \w ([a-z ]+) \d", text_of(admin.get("/models").text))
+        assert admin.post(turns, json={"prompt": "And x, which left?"}).status_code == 409
+        happened = re.findall(r"Name \w (?!prov)([a-z ]+) \d", text_of(admin.get("/models").text))
         weighed = "drawn more or less often"
         assert happened[:4] == ["retired", "enabled", weighed, "disabled"], "the newest first"
         hidden = NEW.replace('"w"', '"maple"').replace("Name w", "Veiled") + 'release = "hidden"'

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from arena.errors import SettingsError
 from arena.settings import read_cards, read_refusals
 from judge.report.cards import page_of
 from tests.judge.report.test_cards import board
+from tests.open_pages import parts_of
 
 
 def test_cards_come_by_name_of_their_files_and_others_are_passed_over(tmp_path: Path) -> None:
@@ -16,6 +18,8 @@ def test_cards_come_by_name_of_their_files_and_others_are_passed_over(tmp_path: 
         (tmp_path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     (tmp_path / "a.html").write_text("a page", encoding="utf-8")
     assert read_cards(tmp_path) == (page_of(board()), page_of(board(validity=False)))
+    with parts_of(cards=tmp_path) as parts:
+        assert parts.cards == read_cards(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"audits": []}', '{"cards": [1], "about": {}}'])
@@ -39,6 +43,10 @@ def test_what_models_refuse_is_read_at_the_start_or_refused_by_the_name_of_its_s
     rate = {"model": "owl", "category": "all", "what": "refusal", "mode": "does", "n": 120}
     file.write_text(json.dumps({"rates": [rate | {"rate": 0.2} | ends]}))
     assert {*read_refusals(file).rates} == {*read_refusals(tmp_path).rates} == {"owl"}
+    with parts_of(safety=file) as parts:
+        parts.valuation.look()
+        valued: Any = parts.valuation.read()
+    assert {*valued.safety.rates} == {"owl"}
     file.write_text(json.dumps({"rates": [rate | {"rate": 2} | ends]}))
     with pytest.raises(SettingsError, match=r"^ARENA_SAFETY: .*2 is no share"):
         read_refusals(tmp_path)

@@ -196,6 +196,8 @@ def test_as_many_prompts_as_are_taken_are_counted_in_seconds() -> None:
 
 def test_models_and_policies_that_are_not_there(ada: Visitor) -> None:
     assert ada.get("/mix?policy=nobody").status_code == 404
+    named, default = (ada.get(f"/leaderboard.csv{of}") for of in ("?policy=default-v3", ""))
+    assert (named.status_code, named.text) == (200, default.text)
     assert ada.get("/mix.json?policy=nobody").status_code == 404
     assert ada.post("/mix?policy=nobody", data={"text": "Hi"}).status_code == 404
     assert ada.get("/mix/").status_code == 308

@@ -278,8 +278,9 @@ def test_two_models_of_one_name_are_refused(
 
 
 def test_a_key_is_mended_in_its_file_without_a_restart_and_stored_nowhere(
-    server: FaultyServer, tmp_path: Path
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("X_KEY", "sk-of-the-environment")
     keys = tmp_path / "keys.env"
     keys.write_text("# of ours\n\nX_KEY=sk-old\n")
     keys.chmod(0o600)

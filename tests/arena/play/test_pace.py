@@ -250,6 +250,10 @@ def test_two_of_a_hundred_answers_may_need_more() -> None:
     often = [steady(1000, 1000)] * 90 + [steady(20, 1000)] * 10
     assert chosen(rare * 4, rare * 4).rate == 150
     assert chosen(often * 4, often * 4).rate < 50
+    last = [steady(20, 1000)] * 8 + [steady(1000, 1000)] * 392
+    assert chosen(last, last).rate < 50
+    last.append(last[-1])  # seven of the last 400
+    assert chosen(last, last).rate == 150
 
 
 def test_the_whole_roster_sets_the_pace_where_it_is_asked_for() -> None:

@@ -1,6 +1,6 @@
 """Behind a number lie the battles that its policy counts, and no others."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import timedelta
 
 from sqlmodel import col, update
@@ -95,9 +95,9 @@ def test_the_attempts_that_the_vote_pins_are_shown(store: Store) -> None:
     store.close_answers("b", BattleState.READY, both, message=None, now=ended)
     receipt, _ = store.cast(ballot("b", Choice.B))
     assert receipt.reveal is not None
-    assert [(m.name, m.latency_s, m.tokens) for m in (receipt.reveal.a, receipt.reveal.b)] == [
-        ("Basalt", 0.5, 100),
-        ("Quartz", 1.5, 50),
+    assert [astuple(model) for model in (receipt.reveal.a, receipt.reveal.b)] == [
+        ("basalt", "Basalt", 0.5, 100, 0.00101, None),
+        ("quartz", "Quartz", 1.5, 50, 0.00051, None),
     ]
     assert stored_snapshot(store.battle("b", "ada")).receipt == receipt
     with store.reading() as session:
@@ -116,7 +116,8 @@ def test_judges_get_blind_battles_of_one_turn_that_both_models_answered(store: S
     store.open_battle(new_battle("cut"))
     both = {A1: complete(), B1: replace(complete(), status=AnswerStatus.STOPPED)}
     store.close_answers("cut", BattleState.READY, both, message=None, now=NOW)
-    for name, change in (("gold", {"prompt_set": "gold:model_a"}), ("on", {"mode": "continued"})):
+    others = {"gold": {"prompt_set": "gold:model_a"}, "on": {"mode": "continued"}}
+    for name, change in (others | {"gone": {"erased": NOW}}).items():
         changed = update(BattleRow).where(col(BattleRow.public_id) == ready(store, name))
         with store.writing() as session:
             session.exec(changed.values(change))

@@ -4,15 +4,16 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from sqlmodel import col, select
 
 from arena.domain.battle import AnswerStatus, BattleState
-from arena.domain.model import Kind
+from arena.domain.model import Kind, Standing
 from arena.domain.vote import DEFAULT, Voter
-from arena.errors import StoreError, UnknownBattleError
-from arena.store import kept_boards, log
+from arena.errors import RoomError, StoreError, UnknownBattleError
+from arena.store import kept_boards, log, roster
 from arena.store.chain import AnswerOutcome, Took
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, VoteRow, fingerprint
@@ -77,8 +78,8 @@ def test_the_status_says_of_a_day_how_each_model_answered_and_who_it_cost_most(
             b = AnswerOutcome(text="", status=status, error_class=end, error_detail=sentence)
         both = {A1: replace(complete(), first_token_s=(n + 1) / 10), B1: b}
         store.close_answers(f"b{n}", BattleState.READY, both, message=None, now=NOW)
-    store.open_battle(replace(new_battle("old"), created=NOW - timedelta(days=1)))
-    day = store.read(kept_boards.status, NOW + timedelta(seconds=1), 2.5)
+    store.open_battle(replace(new_battle("old"), created=NOW - timedelta(seconds=2)))
+    day = store.read(kept_boards.status, NOW + timedelta(days=1, seconds=-1), 2.5)
     assert (day["running"], day["battles"], day["votes"], day["budget"]) == (1, 6, 0, 2.5)
     failed, well = day["models"]
     assert (failed["name"], failed["answers"], failed["tokens_out"]) == ("Quartz", 6, 300)
@@ -93,6 +94,30 @@ def test_the_status_says_of_a_day_how_each_model_answered_and_who_it_cost_most(
     assert day["dollars"] == pytest.approx(0.00909)
     assert [(one["voter"], one["answers"]) for one in day["spenders"]] == [("ada", 7), ("eve", 2)]
     assert [one["dollars"] for one in day["spenders"]] == pytest.approx([0.00707, 0.00202])
+
+
+def test_ten_failures_of_an_endpoint_in_a_row_pause_a_model_of_three(store: Store) -> None:
+    third = replace(MODELS[0], id="flint", name="Flint")
+    store.write(roster.add, (*MODELS, third), "ada", NOW - timedelta(days=1))
+
+    def failing(*ends: str, days: int = 0) -> str | None:
+        for end in ends:
+            battle = replace(new_battle(uuid4().hex), created=NOW + timedelta(days=days))
+            store.open_battle(battle)
+            b = replace(complete(), status=AnswerStatus.FAILED, error_class=end)
+            both = {A1: complete(), B1: b if end else complete()}
+            store.close_answers(battle.public_id, BattleState.READY, both, message=None, now=NOW)
+        return store.read(roster.failing, "quartz")
+
+    nine = ["timeout"] * 9
+    for end in ("content_filter", "context_length", ""):
+        assert (failing(end, *nine), failing("auth")) == (None, "auth")
+    assert store.write(roster.pause, "quartz", NOW) == "auth"
+    for model, standing in (("quartz", Standing.ENABLED), ("flint", Standing.DISABLED)):
+        store.write(roster.change, model, "ada", NOW + timedelta(days=1), standing=standing)
+    assert (failing(*nine, days=2), failing("auth", days=2)) == (None, "auth")
+    with pytest.raises(RoomError, match="would leave 1"):
+        store.write(roster.pause, "quartz", NOW)
 
 
 def test_what_a_voter_asked_for_and_cost_since_a_moment_is_read_the_oldest_first(

@@ -116,8 +116,8 @@ def test_an_item_is_reserved_for_minutes_and_goes_to_others_then(store: Store) -
     _, shown = give(store, "ada")
     assert shown is not None
     assert give(store, "ada", NOW + HOLD / 2)[1] == shown, "looking again reserves no longer"
-    assert give(store, "bob", NOW + HOLD)[0].stage is Stage.FULL
-    later = NOW + HOLD + timedelta(seconds=1)
+    assert give(store, "bob", NOW + timedelta(minutes=10))[0].stage is Stage.FULL
+    later = NOW + timedelta(minutes=10, seconds=1)
     _, other = give(store, "bob", later)
     assert other is not None
     rate(store, "bob", other, now=later)

@@ -49,15 +49,15 @@ CASES = {
     ),
     "keywords:forbidden_words": Case(
         {"forbidden_words": ["rock", "C++"]},
-        "They rocked in C+ and C.",
+        "They rocked on bedrock, 1rock and rock_1 in C+ and C.",
         ("They ROCK.", "Written in c++.", "rock-hard"),
         "You said rock:\nno stones here.",
     ),
     "keywords:letter_frequency": Case(
-        {"letter": "#", "let_frequency": 3, "let_relation": "less than"},
-        "#one #two",
-        ("#one #two #three",),
-        "### Title\n#one",
+        {"letter": "Q", "let_frequency": 3, "let_relation": "less than"},
+        "Quick, quiet.",
+        ("Quick, quiet, Q.", "quick, quiet, q."),
+        "Quick, quiet, quaint.\nQuick, quiet.",
     ),
     "language:response_language": Case(
         {"language": "fr"},
@@ -108,7 +108,7 @@ CASES = {
     ),
     "detectable_format:number_bullet_lists": Case(
         {"num_bullets": 2},
-        "List:\n* one\n  - two\n**bold**",
+        "List:\n* one\n  ---\n**bold**",
         ("* one", "* one\n* two\n- three", "*one\n** two", "* one\n*", "1. one\n2. two"),
         "- Here you are:\n* one\n* two",
     ),
@@ -120,7 +120,7 @@ CASES = {
     ),
     "detectable_format:number_highlighted_sections": Case(
         {"num_highlights": 2},
-        "*one* and **two**",
+        "***one***",
         ("*one*", "**one**", "** ** *x*", "*one\ntwo* three*"),
         None,
     ),
@@ -163,7 +163,7 @@ CASES = {
     "startend:quotation": Case({}, ' "Yes." ', ("Yes.", '"', '"Yes', "“Yes.”"), 'Sure:\n"Yes."'),
     "change_case:capital_word_frequency": Case(
         {"capital_frequency": 2, "capital_relation": "less than"},
-        "Only NASA's here: ABC-12",
+        "Only NASA's here: A-B'C’D.E&F/G2",
         ("I DON'T know", "NASA/ESA and AT&T"),
         "I SEE:\nnothing ODD",
     ),
@@ -259,11 +259,12 @@ def test_no_comma_gives_the_worked_results(response: str, expected: tuple[bool, 
 VOWS = "\n".join(
     [
         "<<A vow>>", "* I promise [name] the moon.", "* I promise [name] the tide!",
-        "Section 1: *now* and *here*", "P.S. Any questions?",
+        "Section 1: *now* and *here*. My answer is yes.", "P.S. Any questions?",
     ]
 )  # fmt: skip
 VOW_RULES: dict[str, dict[str, object]] = {
     "detectable_format:title": {},
+    "detectable_format:constrained_response": {},
     "detectable_format:number_bullet_lists": {"num_bullets": 2},
     "detectable_content:number_placeholders": {"num_placeholders": 2},
     "keywords:existence": {"keywords": ["moon"]},
@@ -277,6 +278,7 @@ VOW_RULES: dict[str, dict[str, object]] = {
 }
 REPLACED = {
     "detectable_format:title": ("<<A vow>>", "A vow"),
+    "detectable_format:constrained_response": ("is yes.", "is yours."),
     "detectable_format:number_bullet_lists": (
         "* I promise [name] the tide",
         "I promise [name] the tide",
@@ -352,7 +354,7 @@ def test_json_nested_too_deeply_to_parse_is_unread_and_long_numbers_are_json() -
         ("Pens, ink, etc. Then paper. Pens etc. are here.", 3),
         ("See e.g. www.example.org. J. R. R. Tolkien wrote it.", 2),
         ("So am I. Good.", 2), ("**Bold.** Next.", 2),
-        ("好。很好！对吗？", 3), ("यह है। वह है।", 2),
+        ("好。很好！对吗？", 3), ("यह है। वह है।", 2), ("یہ ہے۔وہ ہے۔", 2),
         ("A title\n\nA line without an end\nand one more", 1),
         ("One. * Two. ***", 2),
     ],

@@ -142,6 +142,7 @@ def test_a_romanised_text_is_not_in_its_language() -> None:
 def test_a_few_foreign_words_change_nothing_and_half_a_text_leaves_doubt() -> None:
     assert written_in(LETTERS["hi"] + " (train)", "hi") is True
     assert written_in(LETTERS["ru"] + LETTERS["en"], "ru") is None
+    assert (main_script("яяw"), main_script("яяяww")) == ("CYRILLIC", None)
 
 
 def test_chinese_characters_alone_are_not_japanese_unless_they_are_few() -> None:

@@ -37,6 +37,8 @@ def test_texts_that_are_not_alike_enough_are_apart() -> None:
     ]
     group = duplicates([*base, *half]).group
     assert (group[200:] == group[:200]).sum() == 0
+    text = "abcdefghijklmnopqrstuvwxyz0123456789äöüßéèêñ"  # of 40 shingles 32 are 0.8, 31 are not
+    assert [duplicates([text, text[:n]]).group[1] for n in (36, 35)] == [0, 1]
 
 
 def test_a_pair_at_the_threshold_shares_a_band_nearly_always() -> None:

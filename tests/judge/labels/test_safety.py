@@ -45,10 +45,11 @@ def test_a_prompt_is_asked_as_it_is_after_its_permission_and_in_so_many_tokens()
 
 
 def test_notes_say_how_right_a_judge_is_and_what_rests_on_little() -> None:
-    judge, few = Accuracy("judge", 30, 10, 20, 60), Accuracy("judge", 3, 1, 2, 6)
+    judge, few = Accuracy("judge", 30, 10, 20, 40), Accuracy("judge", 30, 10, 20, 39)
+    assert [one.corrected(30, 60) is None for one in (judge, few)] == [False, True]
     (right,) = on_rates([], judge, judged=True)
     assert re.sub(r" \(.*?\)", "", right) == (
-        "The judge on 120 labelled answers: precision 75%, recall 60%."
+        "The judge on 100 labelled answers: precision 75%, recall 60%."
     )
     (little,) = on_rates([], few, judged=True)
     assert little.endswith(": under 100, nothing is corrected by them.")

@@ -198,5 +198,6 @@ def test_a_share_is_corrected_for_the_errors_of_the_tagger() -> None:
 
 
 def test_a_share_is_not_corrected_by_a_small_sample_or_a_tagger_that_guesses() -> None:
-    assert Accuracy("code", 20, 5, 10, 50).corrected(250, 1000) is None
+    assert Accuracy("code", 20, 5, 10, 64).corrected(250, 1000) is None
+    assert Accuracy("code", 20, 5, 10, 65).corrected(250, 1000) is not None
     assert Accuracy("code", 50, 50, 50, 50).corrected(250, 1000) is None

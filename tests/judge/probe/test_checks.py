@@ -151,6 +151,10 @@ def test_people_s_votes_are_agreed_with_by_the_vote() -> None:
         some, alike = {"people": tried["people"][:n]}, dict.fromkeys(cases, ((1, 0),))
         rows = [checks(some, {case.id: for_b for case in cases}, alike) for for_b in (0.0, 1.0)]
         assert [row["finding"] for (row,) in rows] == findings
+    alike = dict.fromkeys(cases, ((1, 0),))
+    for more, finding in ((plan(PAIRS, "meaning"), "cannot_tell"), ({}, "not_as_expected")):
+        six = checks(tried | more, {case.id: float(n >= 6) for n, case in enumerate(cases)}, alike)
+        assert six[0]["finding"] == finding, "six of 24: p is 0.023"
 
 
 def test_pairs_of_one_prompt_count_as_one() -> None:

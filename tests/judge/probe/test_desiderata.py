@@ -91,7 +91,7 @@ def test_each_fault_of_validity_is_named(change: dict[str, object], message: str
     assert message in outcome.text
 
 
-@pytest.mark.parametrize(("mean", "passed"), [(0.913, False), (0.914, True)])
+@pytest.mark.parametrize(("mean", "passed"), [(0.913, False), (0.914, True), (0.987, False)])
 def test_coverage_is_excused_by_chance_of_one_in_a_thousand_only(
     mean: float, passed: bool
 ) -> None:
@@ -151,7 +151,7 @@ def test_boards_must_correlate_and_never_contradict() -> None:
     )
     wide, narrow = (
         ranking.on_consistency(near, sample="9 prompts", ends=ends).passed
-        for ends in ((0.8, 1.0), (0.91, 1.0))
+        for ends in ((0.89, 1.0), (0.9, 1.0))
     )
     assert (wide, narrow) == (None, True)
 
@@ -163,12 +163,12 @@ def test_two_entrants_have_no_rank_correlation_to_pass_by() -> None:
 
 def test_more_votes_must_not_lead_away_from_the_truth() -> None:
     shares = np.array([0.25, 0.5, 1.0])
-    wander = np.random.default_rng(2).normal(0, 0.02, (40, 3))
-    for per_doubling, passed in ((0.03, True), (0.0, True), (-0.03, False)):
+    wander = np.random.default_rng(2).normal(0, 0.002, (40, 3))
+    for per_doubling, passed in ((0.03, True), (0.0, True), (-0.009, True), (-0.011, False)):
         outcome = ranking.on_monotone(0.8 + per_doubling * np.log2(shares) + wander, shares)
         assert outcome.passed is passed
         assert outcome.numbers["lower"] < per_doubling + 0.005
-        assert outcome.numbers["slope"] == pytest.approx(per_doubling, abs=0.01)
+        assert outcome.numbers["slope"] == pytest.approx(per_doubling, abs=0.001)
     assert ranking.on_monotone(np.zeros((1, 3)), shares).passed is None
 
 

@@ -209,6 +209,11 @@ async def test_few_prompts_and_single_orders_make_no_claim() -> None:
     for n, finding in ((7, "cannot_tell"), (8, "moved")):
         obeyed = await outcome(gullible, interventions(OWN.pairs[:n], ("authority",), "Owl"))
         assert named(obeyed, finding) == ["authority"]
+    for only, finding in ((("authority",), "moved"), ((), "cannot_tell")):
+        asked = Asked.of(24, *only)
+        five = [one.case.id for one in asked.tried if one.kind == "authority"][:5]
+        result = asked.result(np.array([name in five for name in asked.names]))
+        assert "authority" in named(result, finding)
 
 
 async def test_a_judge_who_says_nothing_is_neither_moved_nor_withstands() -> None:

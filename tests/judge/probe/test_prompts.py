@@ -140,7 +140,7 @@ def test_preferences_in_a_column_that_is_named_are_right_if_their_mean_is_above_
     file = results_file(tmp_path, interaction=1)
     plain = probed(tmp_path, file)
     rows = [line.rsplit(",", 1) for line in file.read_text().splitlines()[1:]]
-    means = [(of, 1.2 + 0.6 * float(right)) for of, right in rows]
+    means = [(of, 1.5 + 0.25 * float(right)) for of, right in rows]
     lines = [f"{of},7,{mean + off}" for off in (-0.5, 0.5) for of, mean in means]
     file.write_text("\n".join(["model,prompt_id,score,preference", *lines]) + "\n")
     named = probed(tmp_path, file, replace(FAST, value="preference"))

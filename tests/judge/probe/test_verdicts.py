@@ -104,6 +104,9 @@ def test_few_prompts_tell_nothing_of_a_good_judge_and_do_not_fail_it() -> None:
     for name in ("reruns", "discriminability", "consistency"):
         assert result[name].passed is None
         assert result[name].text.startswith("Inconclusive with 12 prompts.")
+    for n, passed in ((19, None), (20, True)):
+        result = audit_verdicts("steady", judged(n_prompts=n), rng=rng())
+        assert result["consistency"].passed is passed
 
 
 def test_the_interval_of_the_noise_is_over_prompts() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scipy.stats import false_discovery_control, ttest_1samp
+from scipy.stats import false_discovery_control, norm, ttest_1samp
 
 from judge.studies.alternative import (
     _COIN,
@@ -167,9 +167,14 @@ def test_where_people_hardly_agree_a_coin_passes_by_the_margin_of_experts_and_is
     """Right in .65 to .70 of cases, by a margin of .2: what was once taken for a judge."""
     rng = np.random.default_rng(7)
     items, people, coin = _panel([0.3, 0.35, 0.4, 0.35, 0.3], 0.0, 600, rng)
+    rng, cells = np.random.default_rng(0), _Cells.of(items, people)
+    stand_ins = [_measured(*cells.with_stand_in(np.full(600, True), rng)) for _ in range(20)]
+    square = np.mean([one.n * one.variance for one in stand_ins])
+    p = 0.05 * 3 / (5 * (1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5))
     test = alternative(items, people, coin, raters="expert")
     assert test is not None
     assert (test.winning_rate, test.coin, test.longest) == (1, 1, None)
+    assert test.decides_at == np.ceil(square * (norm.isf(p) + norm.isf(0.1)) ** 2 / 0.2**2)
     test = alternative(items, people, coin, raters="crowd")
     assert test is not None
     assert (test.winning_rate, test.margin) == (0, 0.1)

@@ -243,7 +243,10 @@ TWICE = VERDICTS.splitlines()[1]
         ("template", (9 * "a", 9 * "b"), {"owl, aaaaaaaa": 1, "owl, bbbbbbbb": 1}),
         ("method,template", ("m,a", "m,b"), {"owl, a": 1, "owl, b": 1}),
         ("battle_id,voter", ("1,", "1,"), {"owl": 1}),
+        ("item_id", ("i", "i"), {"owl": 1}),
         ("run", ("1", "2"), {"owl": 2}),
+        ("battle_id,run", ("1,1", "1,2"), {"owl": 2}),
+        ("item_id,method", ("i,rubric", "i,m"), {"owl, m": 1, "owl, rubric": 1}),
     ],
 )
 def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
@@ -254,11 +257,11 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
     for part in (data, data.groups["basalt / flint"]):
         assert {judge.name: judge.verdicts.n for judge in part.judges} == judges
     note = {
-        "battle_id,voter": f"1 verdict excluded: {REPEATED}.",
-        "run": "Repeated verdicts of one judge on the same item, counted: 1.",
+        1: f"1 verdict excluded: {REPEATED}.",
+        2: "Repeated verdicts of one judge on the same item, counted: 1.",
     }
     assert [one for one in data.warnings if "verdict" in one and "order" not in one] == [
-        *filter(None, [note.get(columns)])
+        *filter(None, [note.get(judges.get("owl", 0))])
     ]
 
 

@@ -30,12 +30,16 @@ def without_verdicts(data: tuple[Items, Labels, Labels]) -> PoweredLead:
 
 @pytest.mark.parametrize("favour", [0.0, 2.0])
 def test_a_judge_makes_the_lead_more_precise_and_moves_it_nowhere(favour: float) -> None:
-    data = drawn(1, favour)
+    items, people, judge = data = drawn(1, favour)
     both, votes = powered_lead(*data, BETWEEN), without_verdicts(data)
     assert both.lead.largest < 0.9 * votes.lead.largest
     assert abs(both.lead.value - votes.lead.value) < 2 * np.sqrt(votes.lead.variance)
     assert (both.verdicts, votes.judge_weight, votes.verdicts) == (data[2].n, 0.0, 0)
     assert "the judge adds no information to the votes" in votes.warnings[-1]
+    pair = (np.sort(items.pairs[judge.item]) == [2, 3]).all(axis=1)
+    some = pair & (np.isin(judge.item, people.item) == bool(favour))
+    few = powered_lead(items, people, judge.only(~some | (some.cumsum() < 20)), BETWEEN)
+    assert few.verdicts == (~pair).sum()
 
 
 def test_a_judge_that_throws_coins_has_next_to_no_weight() -> None:

@@ -336,6 +336,8 @@ def test_people_are_the_truth_by_their_majority(tmp_path: Path) -> None:
     assert panel.n_ties == 1
     assert "On 1 item of these the truth is a tie" in panel.sentences[1]
     assert panel.to_dict()["against"] == "people"
+    third = study_panel([given], cast, StudyOptions(rounds=100, voters="v3"))
+    assert (third.n_items, [judge.accuracy.value for judge in third.judges]) == (1, [1.0, 0.0])
 
 
 def test_files_without_judges_are_judges_by_their_names_and_methods_are_judges(

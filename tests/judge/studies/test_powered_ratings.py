@@ -374,6 +374,8 @@ def test_votes_that_are_no_random_subset_are_reported_and_chances_make_up_for_th
     assert off(weighed) < 3
     assert off(misled) > 5
     assert not any("random subset" in text for text in weighed.warnings)
+    usual = powered_ratings(*drawn(seed=34))
+    assert (round(usual.random_subset_p or 0, 2), usual.warnings) == (0.02, ())
 
 
 def test_a_few_voters_are_pointed_out() -> None:

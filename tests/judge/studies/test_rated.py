@@ -51,15 +51,16 @@ def test_what_counts_is_each_first_choice_of_an_item_of_the_study(tmp_path: Path
             {"item": "g1", "kind": "gold", "gold": "model_b", "choice": "model_b"},
             {"item": "q1", "kind": "qualification", "gold": "tie", "choice": "tie"},
             {"item": "i1", "rater": "r02", "sides": "ba", "choice": "model_b"},
+            {"item": "t1", "kind": "pilot"},
         )
     )
-    assert rated.counted.tolist() == [True, False, False, False, True]
-    assert rated.labels.label.tolist() == [1, 0, -1, 0, -1]
-    assert rated.labels.first.tolist() == [1, -1, 1, 1, -1]
+    assert rated.counted.tolist() == [True, False, False, False, True, False]
+    assert rated.labels.label.tolist() == [1, 0, -1, 0, -1, 1]
+    assert rated.labels.first.tolist() == [1, -1, 1, 1, -1, 1]
     assert rated.repeats().tolist() == [[0, 1]]
     assert rated.skipped.tolist() == [1, 0]
     assert rated.left_out == {"skipped": 1, "a ranking, no choice": 1}
-    assert np.nan_to_num(rated.gold, nan=9).tolist() == [9, 9, -1, 0, 9]
+    assert np.nan_to_num(rated.gold, nan=9).tolist() == [9, 9, -1, 0, 9, 9]
 
 
 @pytest.mark.parametrize(
@@ -173,14 +174,14 @@ def test_what_was_said_of_an_item_is_by_the_names_of_models_and_the_least_agreed
     ratings = [
         ROW | {"item": item, "prompt_id": item, "rater": f"r{rater}", "choice": choice}
         for item, choices in {
-            "i1": ("model_a", "model_a", "tie"),
+            "i1": ("model_a", "model_a", "tie", "both_bad"),
             "i2": ("model_b", "model_a"),
             "i3": ("model_b",),
         }.items()
         for rater, choice in enumerate(choices)
     ]
     by_item = [astuple(one) for one in agreement_of(rows_of(ratings)).by_item]
-    assert by_item == [("i2", 1, 0, 1, 0.0), ("i1", 0, 1, 2, pytest.approx(1 / 3))]
+    assert by_item == [("i2", 1, 0, 1, 0.0), ("i1", 0, 2, 2, pytest.approx(1 / 3))]
 
 
 def rounded(value: object) -> object:

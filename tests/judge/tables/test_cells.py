@@ -75,6 +75,7 @@ def test_parts_are_joined_and_images_are_kept_beside_them() -> None:
         (["Why?", 4], "neither text nor image"),
         ([{"type": "audio", "data": "x"}], "neither text nor image"),
         ([{"type": "image", "image": "images/a.png"}], "neither a data: URL nor an address"),
+        ([{"type": "image", "image": "http://x.org/a.png"}], "nor an address by https"),
         ([{"type": "image", "image": {"bytes": "x"}}], "neither a data: URL nor an address"),
         ([{"role": "boss", "content": "Go."}], "role 'boss'"),
     ],
@@ -134,6 +135,9 @@ def test_a_file_and_its_data_url_are_one_image_and_an_address_stands_as_it_is(
     (tmp_path / "sign.png").write_bytes(png())
     assert read_image("sign.png", tmp_path) == read_image(url(png()), None) == url(png())
     assert read_image("https://example.org/a.png", None) == "https://example.org/a.png"
+    kinds = {"jpeg": b"\xff\xd8\xff", "gif": b"GIF89a", "webp": b"RIFF\0\0\0\0WEBP"}
+    for kind, data in kinds.items():
+        assert read_image(url(data), None) == url(data, f"image/{kind}")
     wrong_kind = read_image(url(png(), "text/html"), None)
     assert wrong_kind == url(png()), "what it is its first bytes say, not who wrote the file"
 
@@ -189,8 +193,9 @@ def written(folder: Path, image: object, prompt: object = "What is it?") -> Path
 
 def test_cases_have_the_images_of_their_rows_and_keep_them_on_disk(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(png())
-    (case,) = read_cases([written(tmp_path, ["a.png", "https://example.org/b.png"])])
-    assert case.case.images == (url(png()), "https://example.org/b.png")
+    others = ["https://example.org/b.png"] * 9
+    (case,) = read_cases([written(tmp_path, ["a.png", *others])])
+    assert case.case.images == (url(png()), *others)
     assert case.case.swapped().images == case.case.images
     (both,) = read_cases([written(tmp_path, "a.png", prompt=[TEXT, IMAGE])])
     assert both.case.images == ("https://example.org/a.png", url(png())), "the prompt's own first"

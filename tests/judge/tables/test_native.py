@@ -101,9 +101,9 @@ def test_verdicts_of_any_peer_are_scored_in_pairs(tmp_path: Path) -> None:
     result = judge_score(file(tmp_path, "gpt-4_pair.jsonl"), "pairwise")
     assert [(row["model"], row["n_wins"], row["n_ties"]) for row in result["models"]] == [
         ("x", 1, 3),
-        ("y", 0, 3),
+        ("y", 1, 3),
     ]
-    assert result["warnings"] == ["2 of 6 rows have no verdict: excluded, not ties."]
+    assert result["warnings"] == ["2 of 7 rows have no verdict: excluded, not ties."]
     people = scores(file(tmp_path, "arena.json"), "pairwise")
     assert people["x"]["n"] == 3  # over all voters, without the row that is not anonymous
 
@@ -126,7 +126,7 @@ def test_another_method_is_named(name: str, method: str, words: str, tmp_path: P
 
 def test_verdicts_that_were_not_read_are_no_ties_of_a_study(tmp_path: Path) -> None:
     rows = read_rows(str(file(tmp_path, "gpt-4_pair.jsonl")), unparsed=True)
-    assert (rows.n, rows.read.tolist(), rows.dropped) == (6, [True] * 4 + [False] * 2, {})
+    assert (rows.n, rows.read.tolist(), rows.dropped) == (7, [*[True] * 4, False, False, True], {})
     votes = read_rows(str(file(tmp_path, "gpt-4_pair.jsonl")), unparsed=False)
     assert votes.dropped == {"no verdict": 2}
 
@@ -450,10 +450,12 @@ def test_a_prompt_that_both_conversations_repeat_is_shown_once() -> None:
 def test_preferences_with_the_prompt_in_another_column_and_a_system_message(
     tmp_path: Path,
 ) -> None:
-    row = {"system": "Be short.", "question": "2 + 2?", "chosen": "4", "rejected": "It is 5."}
-    path = written(tmp_path, "orca.jsonl", [row, row | {"system": ""}])
-    shown = [[(turn.role, turn.content) for turn in one.case.prompt] for one in read_cases([path])]
-    assert shown == [[("system", "Be short."), ("user", "2 + 2?")], [("user", "2 + 2?")]]
+    for name in ("prompt", "instruction", "question", "input"):
+        row = {"system": "Be short.", name: "2 + 2?", "chosen": "4", "rejected": "It is 5."}
+        path = written(tmp_path, f"{name}.jsonl", [row, row | {"system": ""}])
+        cases = read_cases([path])
+        shown = [[(turn.role, turn.content) for turn in one.case.prompt] for one in cases]
+        assert shown == [[("system", "Be short."), ("user", "2 + 2?")], [("user", "2 + 2?")]]
 
 
 TALK = (

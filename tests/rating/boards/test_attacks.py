@@ -7,6 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from rating import fit
 from rating.errors import DataError
 from rating.influence import certify
 from rating.rows import VoteRows
@@ -139,6 +140,9 @@ def test_a_rule_that_is_held_stops_nobody(cast: VoteRows) -> None:
 
 def test_the_first_ranks_hold_against_some_accounts(cast: VoteRows) -> None:
     result = simulate(cast, Attack("fan", 1, 5), runs=1)
+    fitted = fit(cast.comparisons())
+    best_first = sorted(zip(-fitted.theta, fitted.models, strict=True))
+    assert result.model == best_first[5][1], "of ten models the first of the worse half"
     assert [held.ranks for held in result.holds] == [1, 2, 3, 4, 5]
     votes = [held.votes for held in result.holds]
     assert votes == sorted(votes, reverse=True)

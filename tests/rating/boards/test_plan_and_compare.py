@@ -17,15 +17,15 @@ from tests.rating.boards.rated import PAIRS, Write, crowd, planned, rated
 
 
 def test_a_plan_says_what_separates_neighbours(write: Write) -> None:
-    plan = planned(write(crowd())).to_dict()
-    assert [len(plan["neighbours"]), plan["votes"]] == [2, 90]
+    plan = planned(write(crowd() + "y,x,tie,v1,p1\n" * 2)).to_dict()
+    assert [len(plan["neighbours"]), plan["votes"]] == [2, 92]
     assert plan["leads"][50] == 382  # a tie as half a win is a vote as others, as for a gate
     surer = planned(write(crowd()), ties="davidson", level=0.99)
     first = surer.neighbours[0]
     for lead, needed in ((50, surer.leads[50]), (first.lead, first.head_to_head)):
         assert needed == votes_to_separate(lead, level=0.99, tie_rate=surer.tie_rate)
     plain = plan["neighbours"][0]
-    assert plain["met"] == 30
+    assert [pair["met"] for pair in plan["neighbours"]] == [32, 30]
     assert plain["separated"] == (plain["more_votes"] == 0)
     with pytest.raises(DataError, match="'bootstrap'"):
         planned(write(crowd()), interval="bootstrap")
@@ -98,11 +98,14 @@ def test_a_board_of_before_is_taken_as_normal_and_that_is_said(write: Write) -> 
 
 
 def test_a_comparison_says_who_moved(write: Write, tmp_path: Path) -> None:
-    old = rated(write(PAIRS))
-    new = rated(write(PAIRS.replace("x,y,30,10", "x,y,60,30")))
+    old = rated(write(PAIRS + "y,w,5,5,0\n"))
+    new = rated(write(PAIRS.replace("x,y,30,10", "x,y,30,60") + "y,v,5,5,0\n"))
     change = compare(old, new)
+    assert [change[name] for name in ("gone", "added", "same_votes")] == [["w"], ["v"], False]
     move = {row["model"]: row for row in change["moved"]}["x"]
-    assert move["moved"] == pytest.approx(POINTS_PER_NAT * (math.log(2) - math.log(3)) / 2)
+    assert move["moved"] == pytest.approx(POINTS_PER_NAT * (-math.log(2) - math.log(3)) * 2 / 3)
+    assert (move["rank_old"], move["rank_new"]) == (1, 3)
+    assert move["old"] + move["moved"] == pytest.approx(move["new"])
     assert move["lower"] < move["moved"] < move["upper"]
     assert change["note"] == APART
     assert compare(old, old)["note"] == SAME

@@ -192,8 +192,10 @@ def test_few_voters_claim_no_rank_and_few_points_are_profiled(write: Write) -> N
     assert set(column(few, "rank_low").values()) == {None}
     assert set(column(few, "rank_high").values()) == {None}
     assert any(text.startswith("Few data for 3 models: 12 voters") for text in few["warnings"])
-    rare = rated(write("model_a,model_b,n_model_a,n_model_b,n_tie\nx,y,9,1,0\n"), level=0.9)
-    assert any("profile likelihood" in text for text in rare["warnings"])
+    source = write("model_a,model_b,winner,n\n" + "x,y,model_a,1\n" * 9 + "x,y,model_b,1\n")
+    rare = rated(source, level=0.9)
+    others = rated(source, reference="y"), rated(source, weights="n")
+    assert ["profile" in str(one["warnings"]) for one in (rare, *others)] == [True, False, False]
     row = rare["ratings"][0]
     assert row["lower"] < row["rating"] < row["upper"]
     for end in ("lower", "upper"):

@@ -84,8 +84,10 @@ def test_a_preference_in_one_category_has_the_interval_of_the_difference(
 ) -> None:
     names, c = pooled.votes.data.models, [*pooled.votes.categories].index("c")
     assert pooled.best.tau.prompt == 0, "then the log-odds are the difference"
-    options = replace(POOL, level=0.9)
-    for pair in rate_mix(world.groups, Mix.of_shares({"c": 1}), options).pairs:
+    board = rate_mix(world.groups, Mix.of_shares({"c": 1}), replace(POOL, level=0.9))
+    for row in board.report.ratings:
+        assert row.upper - row.lower == pytest.approx(2 * t.ppf(0.95, pooled.df) * row.se)
+    for pair in board.pairs:
         apart = np.array([(name == pair.a) - (name == pair.b) for name in names])
         error = np.sqrt(apart @ pooled.covariance[c][:, c] @ apart)
         width = 2 * t.ppf(0.95, pooled.df) * error

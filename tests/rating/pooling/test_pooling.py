@@ -273,6 +273,8 @@ def test_an_anchor_stands_where_it_is_put_in_every_category(
         ({"interval": "bootstrap"}, "interval 'bootstrap'"),
         ({"style": ("length",)}, "style"),
         ({"ridge": 1.0}, "ridge 1.0"),
+        ({"order_effect": True}, "order_effect True"),
+        ({"reference": "m01"}, "reference 'm01'"),
         ({"claims": "these-voters"}, "claims"),
     ],
 )
@@ -351,6 +353,7 @@ def test_the_test_of_odd_categories_follows_their_names_and_those_of_models() ->
     odd = planted(np.random.default_rng(9), np.array([0.1, 0.6] + 6 * [0.1]), n_models=5)
     p = pooled_fit(odd.groups, POOL).odd
     assert p.argmin() == 1
+    assert (p == 1).sum() > 3, "times eight, at most one"
     turned = dict(reversed(odd.groups.items()))
     np.testing.assert_allclose(pooled_fit(turned, POOL).odd, p[::-1], rtol=1e-3)
     renamed = {

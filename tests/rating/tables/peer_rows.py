@@ -57,7 +57,7 @@ def of_lmarena(n: int, winner: str, session: str, *, turns: int = 1, image: str 
     tags = {
         "creative_writing_v0.1": {"creative_writing": n % 3 == 0, "score": "no"},
         "criteria_v0.1": {"complexity": True, "specificity": False},
-        "if_v0.1": {"if": False, "score": 1},
+        "if_v0.1": {"if": n % 4 == 1, "score": 1},
         "math_v0.1": {"math": n % 2 == 0},
     }
     return {
@@ -298,9 +298,9 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
     ),
     "annotations.json": (
         "AlpacaEval annotations",
-        [of_alpaca(f"i{p}", p) for p in (1.0, 1.2, 1.5, 0.0, 1.9, None, 3.0)],
+        [of_alpaca(f"i{p}", p) for p in (1.0, 1.2, 1.5, 0.0, 1.9, None, 0.5, 3.0)],
         [("x", "y", w) for w in ("model_a", "model_a", "tie", "tie", "model_b")],
-        {"no preference": 2},
+        {"no preference": 3},
     ),
     "bench.jsonl": (
         "MT-bench judgements",
@@ -324,8 +324,9 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
             of_fastchat("model_1", "model_1", 1), of_fastchat("model_1", "model_2", 2),
             of_fastchat("tie", "tie", 3), of_fastchat("model_2", "tie", 4),
             of_fastchat("error", "model_2", 5), of_fastchat("error", "error", 6),
+            of_fastchat("model_2", "model_2", 7),
         ],
-        [("x", "y", w) for w in ("model_a", "tie", "tie", "tie")],
+        [("x", "y", w) for w in ("model_a", "tie", "tie", "tie", "model_b")],
         {"no verdict": 2},
     ),
     "rewards.json": (
@@ -353,6 +354,15 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
             of_hard("question_id", "A>B", None),
         ],
         [("gpt-4-0314", "y", "model_a"), ("gpt-4-0314", "y", "tie")],
+        {"no verdict": 1},
+    ),
+    "wild-twice.jsonl": (
+        "WildVision against claude-3-sonnet-20240229",
+        [
+            of_hard("question_id", "A>B", second, prompt=[{"type": "text", "text": "?"}])
+            for second in ("A>B", "B>A", None)
+        ],
+        [("claude-3-sonnet-20240229", "y", w) for w in ("tie", "model_a")],
         {"no verdict": 1},
     ),
     "wild.jsonl": (

@@ -21,7 +21,8 @@ DEDUP = "duplicate prompts (dedup_tag)"
 
 
 def tagged(winner: str, tag: Mapping[str, bool] | None, *, anony: bool = True) -> dict[str, Any]:
-    return {**of_arena("x", "y", winner, "ada", anony=anony), "dedup_tag": tag}
+    row = of_arena("x", "y", winner, "ada", anony=anony)
+    return {**row, "judge_hash": "a hash", "dedup_tag": tag}
 
 
 TAGGED = [
@@ -39,6 +40,7 @@ def test_rows_that_the_arena_did_not_sample_are_excluded_and_counted(
     path = written(tmp_path, f"arena.{ending}", TAGGED)
     votes, words = noticed(path)
     assert cells(votes) == Counter([("x", "y", "model_a"), ("x", "y", "tie")])
+    assert noticed(path, Reading())[0].voters == ("a hash",)
     assert votes.dropped == {"not anonymous": 1, DEDUP: 1}
     assert words == [f"{path} is read as Chatbot Arena; rows excluded: 1 {DEDUP}, 1 not anonymous"]
 
@@ -106,7 +108,7 @@ def test_styles_and_categories_of_lmarenas_votes_are_columns(ending: str, tmp_pa
         tags = "battle_id, is_code, math, creative_writing, instruction_following"
         assert frame.project(tags).fetchall() == [
             ("row-0", "true", "true", "true", "false"),
-            ("row-1", "false", "false", "false", "false"),
+            ("row-1", "false", "false", "false", "true"),
             ("row-2", "false", "true", "false", "false"),
             ("row-3", "false", "false", "true", "false"),
         ]

@@ -224,8 +224,8 @@ def test_peers_files_of_two_formats_are_refused(tmp_path: Path) -> None:
         noticed(tmp_path)
 
 
-def test_what_is_given_twice_is_refused() -> None:
-    with pytest.raises(DataError, match="'left' is named twice"):
+def test_two_values_for_one_label_are_refused() -> None:
+    with pytest.raises(DataError, match="'left' has two values, 'model_a' and 'tie': drop one"):
         Files(("a.csv",), labels=(("left", "model_a"), ("left", "tie")))
 
 

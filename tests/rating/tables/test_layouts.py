@@ -303,7 +303,7 @@ def _rows(column: str, values: list[str | None], **more: str) -> Rows:
 @pytest.mark.parametrize(
     ("column", "values"),
     [
-        ("judge", ["gpt-4", None]), ("judge_model", ["claude", ""]),
+        ("judge", ["gpt-4", None]), ("judge_model", ["claude", ""]), ("judge_name", ["o3", None]),
         ("source", ["human", "gpt-4o-mini"]), ("annotator_type", ["Expert", "LLM"]),
         ("label_source", ["crowd", "model"]),
     ],
