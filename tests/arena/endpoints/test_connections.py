@@ -194,8 +194,9 @@ async def test_models_are_asked_through_the_proxy_of_the_environment(
         endpoints = Endpoints({})
         model = Model(id="m", name="m", endpoint="https://models.example/v1", model="m")
         assert visible(await ask(endpoints, model)) == "Hm. " * 18
-        here = replace(model, endpoint=url)
-        assert visible(await ask(endpoints, here)) == "Hm. " * 18
+        for host in ("127.0.0.1", "localhost"):
+            here = replace(model, endpoint=url.replace("127.0.0.1", host))
+            assert visible(await ask(endpoints, here)) == "Hm. " * 18
         inside = replace(model, endpoint="https://internal.example/v1")
         assert (await failure(endpoints, inside)).failure is FailureClass.UNREACHABLE
         await endpoints.aclose()
