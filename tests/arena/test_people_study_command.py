@@ -100,7 +100,8 @@ def test_a_study_is_created_rated_and_exported(
         both = [{own[place]["choice"] for place in pair} for pair in again]
         twice = [len(choices) == 1 for choices in both if "skip" not in choices]
         skipped = 30 - sum(row["kind"] == "item" and row["repeat"] == "0" for row in answers)
-        assert (one["gold"], one["gold_asked"]) == (sum(gold) / len(gold), len(gold))
+        share = sum(gold) / len(gold) if gold else None
+        assert (one["gold"], one["gold_asked"]) == (share, len(gold))
         counted = (one["repeats"], one["repeats_same"], one["skipped"])
         assert counted == (len(twice), sum(twice), skipped)
         close = sum(n - before <= APART for n, before in again)
