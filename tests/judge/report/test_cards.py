@@ -188,8 +188,8 @@ def test_a_page_says_of_what_by_what_and_when_its_numbers_were_made() -> None:
     )
     with_voters = page_of(board() | {"about": ABOUT | {"voters": 60, "taste_sd": 1.234}}).about
     assert with_voters["Votes"] == "1,200 on 4 models, voters 60"
-    tastes = ", voter random effects 1.23 nats (sd)"
-    assert with_voters["Simulated"] == f"{page.about['Simulated']}{tastes}"
+    effects = ", voter random effects 1.23 nats (sd)"
+    assert with_voters["Simulated"] == f"{page.about['Simulated']}{effects}"
     assert page.about == {
         "Votes": "1,200 on 4 models, voters not known",
         "Simulated": "30 arenas with the same battles, 10% ties",

@@ -567,7 +567,7 @@ def test_instructions_are_scored_by_prompt_and_each_by_itself(tmp_path: Path) ->
         | {"detail": json.dumps({"items": each})}
         for n, each in enumerate(items)
     ]
-    # One prompt of three, whose interval is Wilson's; of the other an instruction is unread.
+    # One prompt of three, with Wilson's interval; another has an unparsed instruction.
     expected = {"model": "m", "n": 3, "n_unread": 1, "score": 100 / 3, "lower": 6.149}
     expected |= {"upper": 79.234, "prompt_loose": 200 / 3}
     expected |= {"instruction_strict": 400 / 6, "instruction_loose": 500 / 6}
